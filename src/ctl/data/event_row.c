@@ -7,16 +7,11 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "ctl/live/sandbox_row.h"
 #include "ctl/print/form.h"
 #include "ctl/print/width.h"
 
 #define TEXT_MIN 8 /* columns */
-
-static void set_int(json_t *o, const char *key, int64_t v)
-{
-	if (v != SBX_STORE_NONE)
-		json_object_set_new(o, key, json_integer(v));
-}
 
 json_t *sbx_event_json(const struct sbx_store_event_row *e)
 {
@@ -30,16 +25,16 @@ json_t *sbx_event_json(const struct sbx_store_event_row *e)
 	json_object_set_new(o, "action", sbx_json_text(e->action));
 	json_object_set_new(o, "protocol", sbx_json_text(e->protocol));
 	json_object_set_new(o, "remote_ip", sbx_json_text(e->remote_ip));
-	set_int(o, "remote_port", e->remote_port);
+	sbx_row_set_int(o, "remote_port", e->remote_port);
 	json_object_set_new(o, "name", sbx_json_text(e->name));
 	json_object_set_new(o, "reason", sbx_json_text(e->reason));
 	json_object_set_new(o, "rule", sbx_json_text(e->rule));
 	json_object_set_new(o, "request", sbx_json_text(e->request));
 	json_object_set_new(o, "count", json_integer(e->count));
-	set_int(o, "generation", e->generation);
-	set_int(o, "bytes_out", e->bytes_out);
-	set_int(o, "bytes_in", e->bytes_in);
-	set_int(o, "duration_ms", e->duration_ms);
+	sbx_row_set_int(o, "generation", e->generation);
+	sbx_row_set_int(o, "bytes_out", e->bytes_out);
+	sbx_row_set_int(o, "bytes_in", e->bytes_in);
+	sbx_row_set_int(o, "duration_ms", e->duration_ms);
 	return o;
 }
 

@@ -3,8 +3,7 @@
 
 #include <stdio.h>
 
-/* Sets @key unless the number is not known. */
-static void set_int(json_t *o, const char *key, int64_t v)
+void sbx_row_set_int(json_t *o, const char *key, int64_t v)
 {
 	if (v != SBX_STORE_NONE)
 		json_object_set_new(o, key, json_integer(v));
@@ -20,19 +19,19 @@ json_t *sbx_sandbox_json(const struct sbx_store_sandbox_row *s)
 	json_object_set_new(o, "workspace", sbx_json_text(s->workspace));
 	json_object_set_new(o, "analysis_id", sbx_json_text(s->analysis_id));
 	json_object_set_new(o, "command", sbx_json_parse(s->command_json));
-	set_int(o, "pid", s->pid);
-	set_int(o, "uid", s->uid);
-	set_int(o, "created_ms", s->created_ms);
-	set_int(o, "released_ms", s->released_ms);
-	set_int(o, "ended_ms", s->ended_ms);
-	set_int(o, "exit_status", s->exit_status);
-	set_int(o, "generation", s->generation);
+	sbx_row_set_int(o, "pid", s->pid);
+	sbx_row_set_int(o, "uid", s->uid);
+	sbx_row_set_int(o, "created_ms", s->created_ms);
+	sbx_row_set_int(o, "released_ms", s->released_ms);
+	sbx_row_set_int(o, "ended_ms", s->ended_ms);
+	sbx_row_set_int(o, "exit_status", s->exit_status);
+	sbx_row_set_int(o, "generation", s->generation);
 	json_object_set_new(o, "air_gapped", json_boolean(s->air_gapped));
 	json_object_set_new(o, "allow_out", sbx_json_parse(s->allow_json));
 	json_object_set_new(o, "deny_out", sbx_json_parse(s->deny_json));
-	set_int(o, "n_events", s->n_events);
-	set_int(o, "cpu_us", s->cpu_us);
-	set_int(o, "memory_peak_bytes", s->memory_peak_bytes);
+	sbx_row_set_int(o, "n_events", s->n_events);
+	sbx_row_set_int(o, "cpu_us", s->cpu_us);
+	sbx_row_set_int(o, "memory_peak_bytes", s->memory_peak_bytes);
 	return o;
 }
 

@@ -7,6 +7,9 @@
 
 /* A recorded sandbox, for people and as JSON. */
 
+/* Sets @key of @o, unless the number is not known (SBX_STORE_NONE). */
+void sbx_row_set_int(json_t *o, const char *key, int64_t v);
+
 /* All that the database knows (the definition `sandbox` of the schema). */
 json_t *sbx_sandbox_json(const struct sbx_store_sandbox_row *s);
 /* The words of a command, separated by spaces. malloc'ed; NULL when out of memory. */
