@@ -395,16 +395,6 @@ void sbx_live_change(struct sbx_live_run *l, const struct sbx_live_request *requ
 	advance(l);
 }
 
-void sbx_live_forget(struct sbx_live_run *l, const void *userdata)
-{
-	for (struct sbx_live_change *c = l->first; c; c = c->next)
-		if (c->userdata == userdata)
-			c->done = NULL;
-	for (struct sbx_live_asker *a = l->askers; a; a = a->next)
-		if (a->userdata == userdata)
-			a->fn = NULL;
-}
-
 void sbx_live_run_init(struct sbx_live_run *l)
 {
 	*l = (struct sbx_live_run){ 0 };

@@ -148,9 +148,6 @@ void sbx_live_change(struct sbx_live_run *l, const struct sbx_live_request *requ
 /* Asks for the list of open flows. @fn is called for each part of it, maybe from inside this
  * call. */
 void sbx_live_flows(struct sbx_live_run *l, sbx_live_flows_fn fn, void *userdata);
-/* The asker @userdata is gone: nothing is called for it any more. Its changes are made all the
- * same. */
-void sbx_live_forget(struct sbx_live_run *l, const void *userdata);
 
 /* Messages, judged by the launcher's loop (run/supervise.c). 0, or -1: nothing asked for it. */
 int sbx_live_heard_policy(struct sbx_live_run *l, const struct sbx_msg_policy_done *m);

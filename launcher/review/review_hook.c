@@ -38,11 +38,6 @@ void sbx_review_hook_init(struct sbx_review_hook *h)
 	*h = (struct sbx_review_hook){ .fd = -1 };
 }
 
-void sbx_review_hook_fini(struct sbx_review_hook *h)
-{
-	h->fd = sbx_fd_close(h->fd);
-}
-
 /* --- the helper --- */
 
 static _Noreturn void exec_hook(const struct sbx_str_list *hook, char *const *env,

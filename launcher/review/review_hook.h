@@ -30,7 +30,5 @@ int sbx_review_hook_start(struct sbx_review_hook *h, const struct sbx_profile *p
 void sbx_review_hook_run(struct sbx_review_hook *h, const char *text, size_t n);
 /* Waits for a hook that still runs, ends it after SBX_REVIEW_HOOK_END_MS, and reaps the helper. */
 void sbx_review_hook_end(struct sbx_review_hook *h);
-/* Closes the channel only: enough in a fork of the launcher. */
-void sbx_review_hook_fini(struct sbx_review_hook *h);
 
 #endif

@@ -26,10 +26,6 @@ enum {
 
 struct sbx_control_client;
 
-/* The directory below which the sandboxes of this user have theirs: $SBX_RUNTIME_DIR, or sbx-run's
- * default. -ENAMETOOLONG, -EINVAL: the variable is no absolute path. */
-int sbx_control_runtime_dir(char *out, size_t n_out, struct sbx_err *err);
-
 /* Calls @fn with the id of each sandbox that has a control socket, in the order of the ids. A
  * non-zero result stops and is returned. A directory that does not exist has no sandbox. A socket
  * may be a dead launcher's: connecting tells. */

@@ -4,8 +4,7 @@
 noinst_LIBRARIES += %reldir%/libsbx-control.a
 %canon_reldir%_libsbx_control_a_SOURCES = \
 	%reldir%/client.c %reldir%/client.h \
-	%reldir%/protocol.c %reldir%/protocol.h \
-	%reldir%/runtime.c
+	%reldir%/protocol.c %reldir%/protocol.h
 
 check_PROGRAMS += tests/unit/control/test_client tests/unit/control/test_protocol
 control_test_libs = \

@@ -25,17 +25,4 @@ struct sbx_store_keep {
 int sbx_store_prune(struct sbx_store *store, const struct sbx_store_keep *keep, uint32_t n_max,
 		    struct sbx_err *err, uint32_t *ret_removed);
 
-/* Look for damage (PRAGMA integrity_check and foreign_key_check), and call @tell for each problem,
- * one line each, at most 100. */
-int sbx_store_check(struct sbx_store *store, void (*tell)(const char *problem, void *userdata),
-		    void *userdata, struct sbx_err *err);
-
-/*
- * Call @line for every row of every table as a JSON object of one line, without a newline: "table",
- * and the columns as they are stored. @line may wait: no transaction is open meanwhile, so rows
- * that come later may be among them. A non-zero result stops and is returned.
- */
-int sbx_store_export(struct sbx_store *store, int (*line)(const char *json, void *userdata),
-		     void *userdata, struct sbx_err *err);
-
 #endif

@@ -27,7 +27,7 @@ static int plan_with(const char *const *words, const char *flag, const char *val
 	const char *all[WORDS_MAX + 3] = { NULL };
 	size_t n = 0;
 
-	while (words[n] && n < WORDS_MAX) {
+	while (n < WORDS_MAX && words[n]) {
 		all[n] = words[n];
 		n++;
 	}

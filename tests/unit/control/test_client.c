@@ -240,23 +240,6 @@ static void test_a_request_that_is_too_long(void **state)
 	sbx_control_disconnect(c);
 }
 
-static void test_runtime_dir(void **state)
-{
-	struct sbx_err err = { 0 };
-	char dir[64];
-
-	(void)state;
-	setenv("SBX_RUNTIME_DIR", "/somewhere", 1);
-	assert_int_equal(sbx_control_runtime_dir(dir, sizeof(dir), &err), 0);
-	assert_string_equal(dir, "/somewhere");
-	assert_int_equal(sbx_control_runtime_dir(dir, 4, &err), -ENAMETOOLONG);
-	setenv("SBX_RUNTIME_DIR", "somewhere", 1);
-	assert_int_equal(sbx_control_runtime_dir(dir, sizeof(dir), &err), -EINVAL);
-	unsetenv("SBX_RUNTIME_DIR");
-	assert_int_equal(sbx_control_runtime_dir(dir, sizeof(dir), &err), 0);
-	assert_int_equal(dir[0], '/');
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -267,7 +250,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_dead_launcher, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_stopped_launcher, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_request_that_is_too_long, setup, teardown),
-		cmocka_unit_test(test_runtime_dir),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,7 +45,8 @@ def leftovers():
 
 
 def journal(**match):
-    """Entries, oldest first: what journald has is what arrived."""
+    """Entries, oldest first: what journald has is what arrived, and it reads its socket when it likes."""
+    run("journalctl", "--sync")
     out = run("journalctl", "-b", "-o", "json", *(f"{k}={v}" for k, v in match.items())).stdout
     return [json.loads(line) for line in out.splitlines()]
 
