@@ -5,7 +5,6 @@
  */
 #include "store/store_keep.h"
 
-
 #include "base/cleanup.h"
 #include "store/sql.h"
 
