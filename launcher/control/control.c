@@ -6,7 +6,8 @@
  * the sandbox what the operations offer. It may still be hostile to the launcher, or broken: lines
  * are bounded, judged (request.c) and timed, and at most SBX_CONTROL_CLIENTS_MAX are connected.
  * When there are as many, the one that was idle longest makes room; where none is idle, the new one
- * is told to try again.
+ * is told to try again. Clients that stay connected for a command or for events never take the last
+ * places (SBX_CONTROL_STAY_MAX).
  *
  * A session ends in its own callback (on_session) alone: others mark it broken and make the loop
  * call it. So no handler sees its session freed. A late answer goes by a token, whose serial no
@@ -158,6 +159,22 @@ void sbx_control_release(struct sbx_control *c, struct sbx_control_token t)
 
 /* --- requests --- */
 
+static bool stays(const struct place *p)
+{
+	return p->s.fd >= 0 && (p->s.held || p->s.follows);
+}
+
+/* May this client stay connected for a command or for events? */
+static bool may_stay(const struct place *p)
+{
+	const struct sbx_control *c = p->c;
+	size_t n = 0;
+
+	for (size_t i = 0; i < SBX_CONTROL_CLIENTS_MAX; i++)
+		n += stays(&c->places[i]);
+	return stays(p) || n < SBX_CONTROL_STAY_MAX;
+}
+
 static void ask(struct place *p, struct sbx_span line, size_t n_fds)
 {
 	struct sbx_control *c = p->c;
@@ -180,10 +197,15 @@ static void ask(struct place *p, struct sbx_span line, size_t n_fds)
 	op = sbx_control_request_parse(line, n_fds, c->config.ops, c->config.n_ops, &body,
 				       &refusal);
 	rq.body = body;
-	if (op)
-		op->handle(c->config.userdata, &rq);
-	else
+	if (!op)
 		sbx_control_refuse(c, rq.token, refusal.code, refusal.field, "%s", refusal.err.msg);
+	else if (op->stays && !may_stay(p))
+		sbx_control_refuse(c, rq.token, SBX_CONTROL_BUSY, NULL,
+				   "%d clients run commands or follow events: try again when one "
+				   "has ended",
+				   SBX_CONTROL_STAY_MAX);
+	else
+		op->handle(c->config.userdata, &rq);
 	for (size_t i = 0; i < n_fds; i++)
 		sbx_fd_close(rq.fds[i]);
 	json_decref(body);
@@ -283,7 +305,7 @@ static void turn_away(int fd, enum sbx_control_code code, const char *why)
 
 static bool is_idle(const struct place *p, uint64_t now)
 {
-	return is_ready(p) && !p->s.held && !p->s.follows && p->s.used_us + IDLE_US < now;
+	return is_ready(p) && !stays(p) && p->s.used_us + IDLE_US < now;
 }
 
 /* A free place, or that of the client that was idle longest. NULL: none is. */
@@ -318,7 +340,8 @@ static void take_client(struct sbx_control *c, int fd_take)
 	}
 	p = find_place(c, now);
 	if (!p) {
-		turn_away(fd, SBX_CONTROL_BUSY, "too many clients are connected: try again");
+		turn_away(fd, SBX_CONTROL_BUSY,
+			  "too many clients are connected to the sandbox: try again in a second");
 		return;
 	}
 	if (++c->last_serial == 0)

@@ -52,6 +52,7 @@ struct sbx_control_field {
 struct sbx_control_op {
 	const char *name;
 	size_t n_fds; /* descriptors that come with the request, not more and not less */
+	bool stays;   /* the client stays connected after the answer: SBX_CONTROL_STAY_MAX may */
 	struct sbx_control_field fields[SBX_CONTROL_FIELDS_MAX]; /* to the first without a name */
 	/* Answers now or later (control.h). */
 	void (*handle)(void *userdata, struct sbx_control_request *rq);

@@ -601,3 +601,22 @@ def test_sbxctl_exec_in_a_terminal(sbx):
         assert termios.tcgetattr(slave) == before
         os.close(master)
         os.close(slave)
+
+
+def test_commands_leave_room_for_requests(sbx):
+    """Each sbxctl exec is a connection: however many there are, the sandbox is still shown, changed and killed."""
+    with sandbox(sbx, ["--limit", "wall_time=200s"]) as (p, path):
+        with contextlib.ExitStack() as clients:
+            running = [clients.enter_context(contextlib.closing(Exec(path, "sleep", "60"))) for _ in range(64)]
+            assert all(x.answer["ok"] for x in running)
+            followers = [clients.enter_context(control.Client(path)) for _ in range(8)]
+            for c in followers:
+                assert c.ask("events")
+            with control.Client(path) as c:
+                assert c.refused("events")["code"] == "busy"
+            rc, _, err = ctl(sbx, path, "true")
+            assert rc == 125 and "72 clients" in err and "try again when one has ended" in err and err.count("\n") == 1, err
+            for args in (["show", id_of(path)], ["net", id_of(path), "--air-gap"], ["kill", id_of(path)]):
+                r = sbx.run(args, [], program="bin/sbxctl")
+                assert r.rc == 0, r
+            assert p.wait(20) == 137

@@ -92,8 +92,9 @@ static void op_large(void *userdata, struct sbx_control_request *rq)
 static const struct sbx_control_op ops[] = {
 	{ .name = "echo", .handle = op_echo },
 	{ .name = "later", .handle = op_later },
-	{ .name = "hold", .handle = op_hold },
+	{ .name = "hold", .stays = true, .handle = op_hold },
 	{ .name = "follow",
+	  .stays = true,
 	  .fields = { { "since", SBX_CONTROL_NUMBER, false } },
 	  .handle = op_follow },
 	{ .name = "take", .n_fds = 2, .handle = op_take },
@@ -434,6 +435,44 @@ static void test_the_clients_limit(void **state)
 	assert_int_equal(w->watches.n, 1);
 }
 
+/* Clients that stay connected leave places for requests. */
+static void test_places_for_requests(void **state)
+{
+	struct world *w = *state;
+	struct sbx_control_client *c[SBX_CONTROL_STAY_MAX], *other;
+
+	for (size_t i = 0; i < SBX_N_ELEMENTS(c); i++) {
+		c[i] = client(w);
+		ask(c[i], i % 2 ? "{\"v\":1,\"op\":\"hold\"}\n" :
+				  "{\"v\":1,\"op\":\"follow\",\"since\":0}\n");
+		loop(w, 2);
+		assert_int_equal(next(c[i], "ok"), 1);
+	}
+	other = client(w);
+	ask(other, "{\"v\":1,\"op\":\"hold\"}\n");
+	ask(other, "{\"v\":1,\"op\":\"follow\"}\n");
+	ask(other, "{\"v\":1,\"op\":\"echo\"}\n");
+	loop(w, 10);
+	assert_int_equal(next(other, "ok"), 0);
+	assert_int_equal(next(other, "ok"), 0);
+	assert_int_equal(next(other, "ok"), 1);
+	/* one that stays already may ask again */
+	ask(c[0], "{\"v\":1,\"op\":\"follow\",\"since\":0}\n");
+	loop(w, 10);
+	assert_int_equal(next(c[0], "ok"), 1);
+	/* one goes, and another may stay */
+	sbx_control_disconnect(c[0]);
+	loop(w, 10);
+	ask(other, "{\"v\":1,\"op\":\"follow\",\"since\":0}\n");
+	loop(w, 10);
+	assert_int_equal(next(other, "ok"), 1);
+	sbx_control_disconnect(other);
+	for (size_t i = 1; i < SBX_N_ELEMENTS(c); i++)
+		sbx_control_disconnect(c[i]);
+	loop(w, 10);
+	assert_int_equal(w->watches.n, 1);
+}
+
 /* --- one session, at chosen times --- */
 
 static void test_deadlines(void **state)
@@ -502,6 +541,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_descriptors, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_the_largest_answer, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_the_clients_limit, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_places_for_requests, setup, teardown),
 		cmocka_unit_test(test_deadlines),
 	};
 
