@@ -75,6 +75,7 @@ EXTRA_DIST += \
 	%reldir%/system/test_ambient.py \
 	%reldir%/system/attached.py \
 	%reldir%/system/test_attach.py \
+	%reldir%/system/test_attach_control.py \
 	%reldir%/system/test_attach_live.py \
 	%reldir%/system/test_attach_rules.py \
 	%reldir%/system/test_attacks.py \
