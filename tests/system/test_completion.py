@@ -2,8 +2,9 @@
 """Shells complete the options and values that sbx-run and sbxctl take."""
 import json
 import os
+import pty
 import re
-import shutil
+import select
 import subprocess
 
 import pytest
@@ -36,8 +37,6 @@ def test_options(options):
     assert complete("--profile", "none", "--net") == set()
     with open(COMPLETION + "/_sbx-run") as f:
         assert set(re.findall(r"'?\*?(--[a-z-]+)(?=\[|}')", f.read())) == options
-    if shutil.which("zsh"):
-        subprocess.run(["zsh", "-n", COMPLETION + "/_sbx-run"], check=True)
 
 
 def test_values():
@@ -73,8 +72,6 @@ def test_ctl_commands():
             {"--" + o["option"] for o in command["options"]} | (common - {"-V", "-h"})
         assert ctl(*words, "--nonsense-") == set()
     assert ctl("--json", "vers") == {"version"}
-    if shutil.which("zsh"):
-        subprocess.run(["zsh", "-n", COMPLETION + "/_sbxctl"], check=True)
 
 
 def test_ctl_values():
@@ -85,3 +82,42 @@ def test_ctl_values():
     assert ctl("help", "prof") == {"profile"}
     assert ctl("nonsense", "") == set() and ctl("profile", "nonsense", "") == set()
     assert ctl("version", "") == set()
+
+
+# --- zsh ---
+
+# Ctrl-T completes the line, and prints it between marks.
+ZSH = """PS1='READY> '; unsetopt PROMPT_SP; fpath=({} $fpath); autoload -Uz compinit; compinit -D -u
+finish() {{ zle expand-or-complete; print -rn -- "<<$BUFFER>>" }}; zle -N finish; bindkey '^T' finish
+"""
+TYPED = {
+    "sbxctl deni": "sbxctl denies ", "sbxctl profile sh": "sbxctl profile show ",
+    "sbxctl profile show noteb": "sbxctl profile show notebook ", "sbxctl events --foll": "sbxctl events --follow ",
+    "sbxctl events --action al": "sbxctl events --action allow ", "sbxctl nonsense --foll": "sbxctl nonsense --foll",
+    "sbx-run --workspa": "sbx-run --workspace ", "sbx-run --profile noteb": "sbx-run --profile notebook ",
+    "sbx-run --bind /et": "sbx-run --bind /etc/", "sbx-run -- ls --prof": "sbx-run -- ls --prof",
+}
+
+
+def test_zsh(tmp_path):
+    (tmp_path / ".zshrc").write_text(ZSH.format(COMPLETION))
+    leader, follower = pty.openpty()
+    p = subprocess.Popen(["zsh", "-d", "-i"], stdin=follower, stdout=follower, stderr=follower, cwd="/", start_new_session=True,
+                         env={"PATH": f"{INST}/bin:/usr/bin:/bin", "HOME": str(tmp_path), "TERM": "dumb", "LC_ALL": "C"})
+    os.close(follower)
+
+    def until(pattern):
+        text = ""
+        while not (found := re.search(pattern, text, re.S)):
+            assert select.select([leader], [], [], 20)[0], text
+            text += os.read(leader, 65536).decode()
+        return found
+    try:
+        until("READY> ")
+        for typed, completed in TYPED.items():
+            os.write(leader, b"\x15" + typed.encode() + b"\x14")
+            assert until(r"<<(.*?)>>").group(1) == completed
+    finally:
+        p.kill()
+        p.wait()
+        os.close(leader)
