@@ -446,6 +446,17 @@ def test_rules_test(sbx):
     assert ctl(sbx, "rules", "test", "shop", "not a name", "443").rc == 2
 
 
+@pytest.mark.parametrize("word", [("rule_type", "maybe"), ("action", "maybe"), ("pattern", "a b")], ids=" ".join)
+def test_rules_test_of_a_row_that_is_no_rule(sbx, db, word):
+    """A sandbox would not start with it, so there is no verdict."""
+    sbx.profile("empty", "name: empty\n")
+    rule = add(sbx, "--workspace", "shop", "--action", "deny", "a.example.org")
+    db.execute("PRAGMA ignore_check_constraints=1")
+    db.execute(f"UPDATE sandbox_rule SET {word[0]} = ? WHERE id = ?", [word[1], rule])
+    r = ctl(sbx, "rules", "test", "shop", "b.example.org", "443", "--profile", "empty")
+    assert r.rc == 125 and r.out == "" and f"rule {rule} of workspace 'shop'" in r.err and "sbxctl rules rm" in r.err, r
+
+
 # --- workspaces, tasks ---
 
 def test_workspace(sbx):

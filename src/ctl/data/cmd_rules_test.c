@@ -13,12 +13,12 @@
 #include "ctl/frame/places.h"
 #include "launcher/cli/profile_list.h"
 #include "launcher/host/config.h"
+#include "launcher/rules/rules_load.h"
 #include "policy/decide/policy.h"
 #include "policy/forms/option_form.h"
 #include "policy/forms/units.h"
 #include "policy/keys/profile_parse.h"
 #include "policy/profile/settle.h"
-#include "store/store_rules.h"
 
 SBX_DEFINE_CLEANUP(struct sbx_store, sbx_store_close);
 SBX_DEFINE_CLEANUP(struct sbx_profile, sbx_profile_free);
@@ -39,44 +39,15 @@ static const struct sbx_option options[] = {
 	  .help = "ask about UDP, not TCP" },
 };
 
-struct loaded {
-	struct sbx_rules rules;
-	struct sbx_err *err;
-};
-
-static void loaded_fini(struct loaded *l)
-{
-	sbx_rules_fini(&l->rules);
-}
-
-static int add_rule(const struct sbx_store_rule *r, void *userdata)
-{
-	struct loaded *l = userdata;
-
-	if (!r->type || !r->action || !r->pattern) {
-		sbx_err_set(l->err, "rule %lld has no type, action or pattern", (long long)r->id);
-		return -EUCLEAN;
-	}
-	if (strcmp(r->type, "network") != 0)
-		return 0;
-	return sbx_rules_add(&l->rules, r->id, SBX_RULE_NETWORK,
-			     strcmp(r->action, "allow") == 0 ? SBX_ALLOW : SBX_DENY, r->priority,
-			     r->is_floor, !r->workspace, r->pattern, l->err) == 0 ?
-		       0 :
-		       -EUCLEAN;
-}
-
-static int load_rules(struct sbx_ctl *ctl, const char *workspace, struct loaded *l)
+/* As sbx-run reads them: a row that is no rule gives no answer. */
+static int load_rules(struct sbx_ctl *ctl, const char *workspace, struct sbx_rules *ret_rules)
 {
 	SBX_CLEANUP(sbx_store_closep) struct sbx_store *store = NULL;
-	char action[6] = "";
 	int r = sbx_ctl_store(ctl, &store);
 
 	if (r != SBX_CTL_DONE || !store)
 		return r;
-	r = sbx_store_rules_in_force(store, workspace, add_rule, l, action, &ctl->err);
-	l->rules.default_set = action[0] != '\0';
-	l->rules.default_action = strcmp(action, "allow") == 0 ? SBX_ALLOW : SBX_DENY;
+	r = sbx_rules_load(store, workspace, ret_rules, &ctl->err);
 	return r == 0 ? SBX_CTL_DONE : (sbx_ctl_status(ctl, r, "the rules"), SBX_CTL_FAILED);
 }
 
@@ -165,7 +136,7 @@ static int decide(struct sbx_ctl *ctl, const struct sbx_policy *policy, uint16_t
 
 static int run(struct sbx_ctl *ctl)
 {
-	SBX_CLEANUP(loaded_fini) struct loaded loaded = { .err = &ctl->err };
+	SBX_CLEANUP(sbx_rules_fini) struct sbx_rules rules = { 0 };
 	SBX_CLEANUP(sbx_policy_freep) struct sbx_policy *policy = NULL;
 	SBX_AUTO_FREE void *blob = NULL;
 	const char *why = sbx_form_token(ctl->argv[0]);
@@ -178,9 +149,9 @@ static int run(struct sbx_ctl *ctl)
 		return usage(ctl, ctl->argv[2], "a port is a number from 1 to 65535");
 	r = sbx_ctl_places(ctl);
 	if (r == SBX_CTL_DONE)
-		r = load_rules(ctl, ctl->argv[0], &loaded);
+		r = load_rules(ctl, ctl->argv[0], &rules);
 	if (r == SBX_CTL_DONE)
-		r = compile(ctl, &loaded.rules, &blob, &policy);
+		r = compile(ctl, &rules, &blob, &policy);
 	return r == SBX_CTL_DONE ? decide(ctl, policy, (uint16_t)port) : r;
 }
 
