@@ -62,7 +62,7 @@ ROOMS = {
         "doctor": set(),
         "print": set(),
         "frame": {"print"},
-        "exec": {"frame", "print"},
+        "exec": {"live", "frame", "print"},
         "live": {"frame", "print"},
         "data": {"live", "frame", "print"},
         "answers": {"doctor", "live", "frame", "print"},

@@ -114,6 +114,9 @@ def test_show_ended(sbx, db):
     assert ctl(sbx, "show", "ab").rc == 0 and ctl(sbx, "show", "aa").rc == 0
     r = ctl(sbx, "net", "dd", "--air-gap")
     assert r.rc == 1 and f"sandbox {D} has ended (timed_out)" in r.err
+    for args in (["exec", "dd", "true"], ["explain", "--id", "dd", "tcp", "a.test", "443"]):
+        r = ctl(sbx, *args)
+        assert r.rc == 125 and f"sandbox {D} has ended (timed_out)" in r.err
     r = ctl(sbx, "net", C, "--air-gap")
     assert r.rc == 1 and "its launcher does not answer" in r.err
 

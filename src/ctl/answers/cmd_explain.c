@@ -9,15 +9,14 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/text.h"
-#include "control/client.h"
 #include "ctl/answers/answers.h"
 #include "ctl/answers/dry_plan.h"
 #include "ctl/answers/explain_view.h"
 #include "ctl/frame/places.h"
+#include "ctl/live/ask.h"
 #include "launcher/explain/explain_request.h"
 
-SBX_DEFINE_CLEANUP(struct sbx_dry_plan, sbx_dry_plan_free);
+SBX_DEFINE_CLEANUP(struct sbx_control_client, sbx_control_disconnect);
 
 struct values {
 	const char *profile, *workspace, *id, *address, *method, *path;
@@ -150,35 +149,23 @@ static int read_port(const char *text, uint16_t *ret_port)
 
 /* --- a running sandbox --- */
 
-#define ANSWER_MS 10000
-
 /* One request to the launcher of --id. *ret_answer is the caller's. */
 static int ask_launcher(struct question *q, json_t *request_take, json_t **ret_answer)
 {
-	struct sbx_ctl *ctl = q->ctl;
-	struct sbx_control_client *client = NULL;
+	SBX_CLEANUP(sbx_control_disconnectp) struct sbx_control_client *client = NULL;
 	char id[SBX_ID_LEN + 1];
-	int r, status = sbx_ctl_places(ctl);
+	int r, status = SBX_CTL_FAILED;
 
-	if (status != SBX_CTL_DONE || !request_take) {
+	if (sbx_ctl_connect(q->ctl, q->values->id, id, &client) != SBX_CTL_DONE) {
 		json_decref(request_take);
-		return request_take ? status : sbx_ctl_status(ctl, -ENOMEM, "explain");
+		return status;
 	}
-	r = sbx_control_find(ctl->facts.runtime_dir, q->values->id, id, &ctl->err);
-	if (r == 0)
-		r = sbx_control_connect(ctl->facts.runtime_dir, id, ANSWER_MS, &client, &ctl->err);
-	if (r == 0)
-		r = sbx_control_ask(client, request_take, NULL, 0, ret_answer, &ctl->err);
-	else
-		json_decref(request_take);
-	sbx_control_disconnect(client);
+	r = sbx_control_ask(client, request_take, NULL, 0, ret_answer, &q->ctl->err);
 	if (r == 0)
 		return SBX_CTL_DONE;
 	if (r == SBX_CONTROL_E_REFUSED &&
 	    sbx_control_refusal_code(*ret_answer) == SBX_CONTROL_INVALID)
 		status = SBX_CTL_USAGE;
-	else
-		status = SBX_CTL_FAILED;
 	json_decref(*ret_answer);
 	*ret_answer = NULL;
 	return status;

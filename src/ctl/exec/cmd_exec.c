@@ -23,13 +23,11 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "control/client.h"
 #include "ctl/exec/exec.h"
 #include "ctl/exec/exec_terminal.h"
 #include "ctl/frame/places.h"
+#include "ctl/live/ask.h"
 #include "policy/forms/option_form.h"
-
-#define ANSWER_MS 10000
 
 SBX_DEFINE_CLEANUP(struct sbx_control_client, sbx_control_disconnect);
 
@@ -314,22 +312,19 @@ static int run(struct sbx_ctl *ctl)
 	SBX_CLEANUP(sbx_control_disconnectp) struct sbx_control_client *client = NULL;
 	struct exec x = { .ctl = ctl, .signals = -1, .status = -1 };
 	char id[SBX_ID_LEN + 1];
-	int r = sbx_ctl_places(ctl);
+	int r = sbx_ctl_connect(ctl, ctl->argv[0], id, &client);
 
 	if (r != SBX_CTL_DONE)
 		return SBX_CTL_FAILED;
-	sbx_exec_terminal_init(&x.terminal);
-	r = sbx_control_find(ctl->facts.runtime_dir, ctl->argv[0], id, &ctl->err);
-	if (r == 0)
-		r = sbx_control_connect(ctl->facts.runtime_dir, id, ANSWER_MS, &client, &ctl->err);
 	x.client = client;
-	if (r == 0)
-		r = execute(&x);
+	sbx_exec_terminal_init(&x.terminal);
+	r = execute(&x);
 	sbx_exec_terminal_fini(&x.terminal);
 	sbx_fd_close(x.signals);
-	if (r != 0)
-		sbx_err_set(&ctl->err, "%s: %s", ctl->argv[0], strerror(r < 0 ? -r : EPROTO));
-	return r != 0 ? SBX_CTL_FAILED : x.status;
+	if (r == 0)
+		return x.status;
+	sbx_ctl_status(ctl, r, ctl->argv[0]);
+	return SBX_CTL_FAILED;
 }
 
 const struct sbx_ctl_command sbx_cmd_exec = {
