@@ -56,6 +56,9 @@ int sbx_store_sandboxes_each(struct sbx_store *store, const struct sbx_store_san
  * SBX_STORE_E_UNKNOWN: none, or several, with @err. */
 int sbx_store_sandbox_get(struct sbx_store *store, const char *id, sbx_store_sandbox_fn fn,
 			  void *userdata, struct sbx_err *err);
+/* The whole id of that sandbox. Results as above. */
+int sbx_store_sandbox_find(struct sbx_store *store, const char *id, char ret_id[SBX_ID_LEN + 1],
+			   struct sbx_err *err);
 
 /* --- events --- */
 

@@ -41,15 +41,20 @@ static struct sbx_store_rule to_rule(sqlite3_stmt *stmt)
 	};
 }
 
+static int unknown(int64_t id, struct sbx_err *err)
+{
+	sbx_err_set(err, "there is no rule %lld (sbxctl rules list shows them)", (long long)id);
+	return SBX_STORE_E_UNKNOWN;
+}
+
 static int each(struct sbx_store *store, sqlite3_stmt *stmt, sbx_store_rule_fn fn, void *userdata,
 		struct sbx_err *err)
 {
-	int rc, r = 0;
+	int rc;
 
-	while ((rc = sqlite3_step(stmt)) == SQLITE_ROW && r == 0) {
+	while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
 		struct sbx_store_rule rule = to_rule(stmt);
-
-		r = fn(&rule, userdata);
+		int r = fn(&rule, userdata);
 		if (r)
 			return r;
 	}
@@ -83,11 +88,8 @@ int sbx_store_rule_get(struct sbx_store *store, int64_t id, sbx_store_rule_fn fn
 		return r;
 	sqlite3_bind_int64(stmt, 1, id);
 	rc = sqlite3_step(stmt);
-	if (rc == SQLITE_DONE) {
-		sbx_err_set(err, "there is no rule %lld (sbxctl rules list shows them)",
-			    (long long)id);
-		return SBX_STORE_E_UNKNOWN;
-	}
+	if (rc == SQLITE_DONE)
+		return unknown(id, err);
 	if (rc != SQLITE_ROW)
 		return sbx_sql_error(store->db, rc, "reading a rule", err);
 	rule = to_rule(stmt);
@@ -359,10 +361,7 @@ int sbx_store_rules_import(struct sbx_store *store, const char *workspace, bool 
 /* 0, or SBX_STORE_E_UNKNOWN if the last statement hit no row. */
 static int hit(struct sbx_store *store, int64_t id, struct sbx_err *err)
 {
-	if (sqlite3_changes(store->db) == 1)
-		return 0;
-	sbx_err_set(err, "there is no rule %lld (sbxctl rules list shows them)", (long long)id);
-	return SBX_STORE_E_UNKNOWN;
+	return sqlite3_changes(store->db) == 1 ? 0 : unknown(id, err);
 }
 
 int sbx_store_rule_set(struct sbx_store *store, int64_t id,

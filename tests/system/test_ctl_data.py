@@ -111,6 +111,9 @@ def test_show_ended(sbx, db):
     assert re.search(rf"^sandbox +{D}$", text, re.M) and re.search(r"^state +timed_out$", text, re.M)
     r = ctl(sbx, "show", "a")
     assert r.rc == 1 and "a" in r.err
+    for args in (["show", "f" * 12], ["events", "--sandbox", "f"], ["denies", "--sandbox", "f"]):
+        r = ctl(sbx, *args)
+        assert r.rc == 1 and "sbxctl ps --all" in r.err, r
     assert ctl(sbx, "show", "ab").rc == 0 and ctl(sbx, "show", "aa").rc == 0
     r = ctl(sbx, "net", "dd", "--air-gap")
     assert r.rc == 1 and f"sandbox {D} has ended (timed_out)" in r.err

@@ -163,11 +163,6 @@ static int add(const struct sbx_store_denies_row *d, void *userdata)
 	return 0;
 }
 
-static int take_id(const struct sbx_store_sandbox_row *s, void *userdata)
-{
-	return sbx_text_copy(userdata, SBX_ID_LEN + 1, s->id);
-}
-
 static int read_rows(struct sbx_ctl *ctl, struct sbx_store *store, enum sbx_store_denies_by by,
 		     struct list *list)
 {
@@ -183,12 +178,7 @@ static int read_rows(struct sbx_ctl *ctl, struct sbx_store *store, enum sbx_stor
 	if (v->since)
 		sbx_form_instant(v->since, ctl->out.now_ms, &filter.since_ms);
 	if (v->sandbox) {
-		r = sbx_store_sandbox_get(store, v->sandbox, take_id, id, &ctl->err);
-		if (r == SBX_STORE_E_UNKNOWN)
-			sbx_err_set(&ctl->err,
-				    "there is no sandbox '%s' (sbxctl ps --all lists "
-				    "them)",
-				    v->sandbox);
+		r = sbx_store_sandbox_find(store, v->sandbox, id, &ctl->err);
 		if (r != 0)
 			return r;
 		filter.sandbox_id = id;

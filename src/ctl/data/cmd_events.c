@@ -145,11 +145,6 @@ static bool pause_and_look(void)
 	return poll(&p, 1, POLL_MS) == 0 || !(p.revents & (POLLERR | POLLNVAL));
 }
 
-static int take_id(const struct sbx_store_sandbox_row *s, void *userdata)
-{
-	return sbx_text_copy(userdata, SBX_ID_LEN + 1, s->id);
-}
-
 /* The words of the command line as a filter. */
 static int make_filter(struct sbx_ctl *ctl, struct sbx_store *store, struct reader *r)
 {
@@ -163,10 +158,7 @@ static int make_filter(struct sbx_ctl *ctl, struct sbx_store *store, struct read
 		sbx_form_instant(v->since, ctl->out.now_ms, &r->filter.since_ms);
 	if (!v->sandbox)
 		return SBX_CTL_DONE;
-	e = sbx_store_sandbox_get(store, v->sandbox, take_id, r->sandbox_id, &ctl->err);
-	if (e == SBX_STORE_E_UNKNOWN)
-		sbx_err_set(&ctl->err, "there is no sandbox '%s' (sbxctl ps --all lists them)",
-			    v->sandbox);
+	e = sbx_store_sandbox_find(store, v->sandbox, r->sandbox_id, &ctl->err);
 	r->filter.sandbox_id = r->sandbox_id;
 	return sbx_ctl_status(ctl, e, "the sandbox");
 }

@@ -40,6 +40,7 @@ struct values {
 		"note", .value = "TEXT", STRING(note), .help = "why the rule is there"             \
 	}
 
+/* There is no database yet. */
 static int unknown_rule(struct sbx_ctl *ctl, const char *id)
 {
 	sbx_err_set(&ctl->err, "there is no rule %s (sbxctl rules list)", id);
@@ -301,9 +302,7 @@ static int run_set(struct sbx_ctl *ctl)
 	r = sbx_store_rule_get(store, id, look_at, &found, &ctl->err);
 	if (r == 0)
 		r = sbx_store_rule_set(store, id, &change, &ctl->err);
-	if (r == SBX_STORE_E_UNKNOWN)
-		r = unknown_rule(ctl, ctl->argv[0]);
-	else if (r == -EINVAL)
+	if (r == -EINVAL)
 		r = SBX_CTL_USAGE;
 	else if (r != 0)
 		r = sbx_ctl_status(ctl, r, "the rule");
@@ -353,9 +352,7 @@ static int remove_one(struct sbx_ctl *ctl, struct sbx_store *store, const char *
 	r = sbx_store_rule_get(store, id, look_at, &found, &ctl->err);
 	if (r == 0)
 		r = sbx_store_rule_remove(store, id, &ctl->err);
-	if (r == SBX_STORE_E_UNKNOWN)
-		r = unknown_rule(ctl, word);
-	else if (r != 0)
+	if (r != 0)
 		r = sbx_ctl_status(ctl, r, "the rule");
 	else
 		r = sbx_change_done(ctl, store, found.workspace,

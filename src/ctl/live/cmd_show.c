@@ -301,9 +301,6 @@ static int recorded(struct sbx_ctl *ctl, const char *which, json_t **ret)
 		return SBX_CTL_NO;
 	}
 	r = sbx_store_sandbox_get(store, which, take_row, &row, &ctl->err);
-	if (r == SBX_STORE_E_UNKNOWN)
-		sbx_err_set(&ctl->err, "there is no sandbox '%s' (sbxctl ps --all lists them)",
-			    which);
 	return sbx_ctl_status(ctl, r, which);
 }
 
@@ -316,12 +313,8 @@ static int run(struct sbx_ctl *ctl)
 	if (r == SBX_CTL_DONE) {
 		sandbox = json_incref(json_object_get(answer, "sandbox"));
 	} else if (r == SBX_CTL_NO) {
-		struct sbx_err live = ctl->err;
-
 		memset(&ctl->err, 0, sizeof(ctl->err));
 		r = recorded(ctl, ctl->argv[0], &sandbox);
-		if (r == SBX_CTL_NO && strstr(live.msg, "more than one"))
-			ctl->err = live;
 	}
 	json_decref(answer);
 	if (r != SBX_CTL_DONE)

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/text.h"
 #include "store/sql.h"
 
 #define COLUMNS                                                                                    \
@@ -120,7 +121,8 @@ int sbx_store_sandbox_get(struct sbx_store *store, const char *id, sbx_store_san
 			sbx_err_set(err,
 				    found ? "several sandboxes begin with %s: write more of "
 					    "the id" :
-					    "no sandbox %s is recorded",
+					    "no sandbox %s is recorded (sbxctl ps --all lists "
+				    "them)",
 				    id);
 			return SBX_STORE_E_UNKNOWN;
 		}
@@ -129,4 +131,15 @@ int sbx_store_sandbox_get(struct sbx_store *store, const char *id, sbx_store_san
 	}
 	to_row(stmt, &s);
 	return fn(&s, userdata);
+}
+
+static int take_id(const struct sbx_store_sandbox_row *s, void *userdata)
+{
+	return sbx_text_copy(userdata, SBX_ID_LEN + 1, s->id);
+}
+
+int sbx_store_sandbox_find(struct sbx_store *store, const char *id, char ret_id[SBX_ID_LEN + 1],
+			   struct sbx_err *err)
+{
+	return sbx_store_sandbox_get(store, id, take_id, ret_id, err);
 }

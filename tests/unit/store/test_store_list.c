@@ -138,6 +138,7 @@ static void test_sandboxes(void **state)
 	struct fixture *f = *state;
 	struct sbx_store *store = open_store(f);
 	struct told told = { 0 };
+	char id[SBX_ID_LEN + 1];
 	int64_t last;
 
 	assert_string_equal(sandboxes(store, F(.n_max = 0), NULL), "");
@@ -165,6 +166,8 @@ static void test_sandboxes(void **state)
 	query(f, "UPDATE sandbox SET id = 'abcdefabcdef' WHERE id = '000000000003'");
 	assert_int_equal(sbx_store_sandbox_get(store, "abc", tell_sandbox, &told, &f->err), 0);
 	assert_string_equal(told.text, "2 f:b ");
+	assert_int_equal(sbx_store_sandbox_find(store, "abc", id, &f->err), 0);
+	assert_string_equal(id, "abcdefabcdef");
 	sbx_store_close(store);
 }
 
