@@ -5,7 +5,6 @@
  * connections: its policy may have changed since it began.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -136,17 +135,6 @@ static int plan_base(struct question *q)
 	return SBX_CTL_FAILED;
 }
 
-static int read_port(const char *text, uint16_t *ret_port)
-{
-	char *end;
-	unsigned long v = strtoul(text, &end, 10);
-
-	if (text[0] < '0' || text[0] > '9' || *end || v == 0 || v > UINT16_MAX)
-		return -EINVAL;
-	*ret_port = (uint16_t)v;
-	return 0;
-}
-
 /* --- a running sandbox --- */
 
 /* One request to the launcher of --id. *ret_answer is the caller's. */
@@ -223,7 +211,8 @@ static int ask_flow(struct question *q, enum sbx_proto proto)
 
 	if (ctl->argc != 3)
 		return usage(ctl, "tcp and udp take HOST PORT");
-	if (read_port(ctl->argv[2], &asked.port) < 0)
+	asked.port = sbx_port_parse(ctl->argv[2]);
+	if (asked.port == 0)
 		return usage(ctl, "a port is a number from 1 to 65535");
 	if (proto != SBX_PROTO_TCP && (asked.method || asked.path))
 		return usage(ctl, "--method and --path are for tcp");

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* sbxctl db check, migrate and export */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -154,13 +153,7 @@ static int put_task(const struct sbx_store_task_row *t, void *userdata)
 	struct export *x = userdata;
 
 	x->at = t->id;
-	return put(x, "task",
-		   json_pack("{s:I, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:o}", "id",
-			     (json_int_t)t->id, "sandbox_id", sbx_json_text(t->sandbox_id),
-			     "workspace", sbx_json_text(t->workspace), "cause",
-			     sbx_json_text(t->cause), "state", sbx_json_text(t->state), "n_denies",
-			     (json_int_t)t->n_denies, "first_ms", (json_int_t)t->first_ms,
-			     "last_ms", (json_int_t)t->last_ms, "note", sbx_json_text(t->note)));
+	return put(x, "task", sbx_task_json(t));
 }
 
 /* Pages that begin behind the last row of the one before. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* sbxctl review list and close: sandboxes whose refusals somebody should look at. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -11,7 +10,6 @@
 #include "ctl/print/table.h"
 #include "policy/forms/option_form.h"
 #include "policy/forms/units.h"
-#include "store/store_list.h"
 
 SBX_DEFINE_CLEANUP(struct sbx_store, sbx_store_close);
 SBX_DEFINE_CLEANUP(struct sbx_table, sbx_table_free);
@@ -31,6 +29,16 @@ struct list {
 	int64_t last;
 };
 
+json_t *sbx_task_json(const struct sbx_store_task_row *t)
+{
+	return json_pack("{s:I, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:o}", "id", (json_int_t)t->id,
+			 "sandbox_id", sbx_json_text(t->sandbox_id), "workspace",
+			 sbx_json_text(t->workspace), "cause", sbx_json_text(t->cause), "state",
+			 sbx_json_text(t->state), "n_denies", (json_int_t)t->n_denies, "first_ms",
+			 (json_int_t)t->first_ms, "last_ms", (json_int_t)t->last_ms, "note",
+			 sbx_json_text(t->note));
+}
+
 static int add_row(const struct sbx_store_task_row *t, void *userdata)
 {
 	struct list *list = userdata;
@@ -39,18 +47,7 @@ static int add_row(const struct sbx_store_task_row *t, void *userdata)
 	list->n++;
 	list->last = t->id;
 	if (list->json)
-		return json_array_append_new(
-			       list->json,
-			       json_pack("{s:I, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:o}", "id",
-					 (json_int_t)t->id, "sandbox_id",
-					 sbx_json_text(t->sandbox_id), "workspace",
-					 sbx_json_text(t->workspace), "cause",
-					 sbx_json_text(t->cause), "state", sbx_json_text(t->state),
-					 "n_denies", (json_int_t)t->n_denies, "first_ms",
-					 (json_int_t)t->first_ms, "last_ms", (json_int_t)t->last_ms,
-					 "note", sbx_json_text(t->note))) == 0 ?
-			       0 :
-			       -ENOMEM;
+		return json_array_append_new(list->json, sbx_task_json(t)) == 0 ? 0 : -ENOMEM;
 	sbx_table_addf(list->table, SBX_PLAIN, "%lld", (long long)t->id);
 	sbx_table_add(list->table, strcmp(t->state, "open") == 0 ? SBX_BAD : SBX_PLAIN, t->state);
 	sbx_table_add(list->table, SBX_PLAIN, t->sandbox_id);

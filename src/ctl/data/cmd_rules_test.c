@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* sbxctl rules test: what the rules of a workspace and a profile say to a connection, by the
  * functions that enforce it. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +15,6 @@
 #include "launcher/rules/rules_load.h"
 #include "policy/decide/policy.h"
 #include "policy/forms/option_form.h"
-#include "policy/forms/units.h"
 #include "policy/keys/profile_parse.h"
 #include "policy/profile/settle.h"
 
@@ -140,19 +138,19 @@ static int run(struct sbx_ctl *ctl)
 	SBX_CLEANUP(sbx_policy_freep) struct sbx_policy *policy = NULL;
 	SBX_AUTO_FREE void *blob = NULL;
 	const char *why = sbx_form_token(ctl->argv[0]);
-	uint64_t port;
+	uint16_t port = sbx_port_parse(ctl->argv[2]);
 	int r;
 
 	if (why)
 		return usage(ctl, ctl->argv[0], why);
-	if (sbx_count_parse(ctl->argv[2], &port) != 0 || port == 0 || port > 65535)
+	if (port == 0)
 		return usage(ctl, ctl->argv[2], "a port is a number from 1 to 65535");
 	r = sbx_ctl_places(ctl);
 	if (r == SBX_CTL_DONE)
 		r = load_rules(ctl, ctl->argv[0], &rules);
 	if (r == SBX_CTL_DONE)
 		r = compile(ctl, &rules, &blob, &policy);
-	return r == SBX_CTL_DONE ? decide(ctl, policy, (uint16_t)port) : r;
+	return r == SBX_CTL_DONE ? decide(ctl, policy, port) : r;
 }
 
 const struct sbx_ctl_command sbx_cmd_rules_test = {

@@ -3,6 +3,7 @@
 #define SBX_CTL_DATA_DATA_H
 
 #include "ctl/frame/command.h"
+#include "store/store_list.h"
 
 /* Commands of the database. */
 
@@ -18,5 +19,8 @@ extern const struct sbx_ctl_command sbx_cmd_workspace_list, sbx_cmd_workspace_sh
 extern const struct sbx_ctl_command sbx_cmd_review_list, sbx_cmd_review_close; /* cmd_review.c */
 extern const struct sbx_ctl_command sbx_cmd_db_check, sbx_cmd_db_migrate,
 	sbx_cmd_db_export; /* cmd_db.c */
+
+/* A task as review list and db export have it. NULL: no memory. */
+json_t *sbx_task_json(const struct sbx_store_task_row *t); /* cmd_review.c */
 
 #endif

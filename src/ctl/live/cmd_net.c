@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* sbxctl net, reload and publish: a running sandbox may reach or be reached by something else. */
-#include <errno.h>
 #include <limits.h>
 #include <string.h>
 
@@ -77,7 +76,6 @@ static json_t *request_of(struct sbx_ctl *ctl, const struct values *v)
 static int print_change(struct sbx_ctl *ctl, const char *id, json_t *answer)
 {
 	long long cut = json_integer_value(json_object_get(answer, "cut"));
-	int r = 0;
 
 	if (ctl->out.json) {
 		json_object_del(answer, "v");
@@ -90,7 +88,7 @@ static int print_change(struct sbx_ctl *ctl, const char *id, json_t *answer)
 		json_is_true(json_object_get(answer, "air_gapped")) ? ", air gap" : "", cut,
 		cut == 1 ? "" : "s");
 	json_decref(answer);
-	return sbx_ctl_status(ctl, r, "the answer");
+	return SBX_CTL_DONE;
 }
 
 static int run_net(struct sbx_ctl *ctl)
@@ -170,12 +168,9 @@ static int run_publish(struct sbx_ctl *ctl)
 	}
 	json_array_foreach(published, i, item)
 	{
-		SBX_AUTO_FREE char *text = json_is_string(item) ?
-						   strdup(json_string_value(item)) :
-						   json_dumps(item, JSON_COMPACT | JSON_ENCODE_ANY);
-
-		if (text)
-			sbx_out_text(&ctl->out, text);
+		if (!json_is_string(item))
+			continue;
+		sbx_out_text(&ctl->out, json_string_value(item));
 		fputc('\n', ctl->out.f);
 	}
 	json_decref(answer);

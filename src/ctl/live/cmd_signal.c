@@ -10,7 +10,8 @@
 #include "ctl/live/ask.h"
 #include "ctl/live/live.h"
 
-/* Sends @request_take to one sandbox after the other; each that fails is named. */
+/* Sends @request to the sandboxes of the arguments from @first on, one after the other. Each that
+ * fails is named. */
 static int ask_each(struct sbx_ctl *ctl, int first, const json_t *request, const char *done)
 {
 	json_t *list = ctl->out.json ? json_array() : NULL;

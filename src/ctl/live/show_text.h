@@ -7,11 +7,11 @@
 /* Parts of the answer of `show` (docs/CONTROL.md) as a line for people, not escaped. Each is
  * malloc'ed; NULL: the part is missing, of another form, or there is no memory. PURE. */
 
-/* "fetch, attach netns, default deny, resolvers 192.0.2.53" */
+/* "fetch, attach netns, resolver 192.0.2.53" */
 char *sbx_show_network(const json_t *network);
 /* "memory 1.0 GiB (cgroup), wall_time 100s (sbx-run)" */
 char *sbx_show_limits(const json_t *limits);
-/* "cpu 1.25s, memory peak 3.0 MiB", of the keys of `usage` or of a recorded sandbox. */
+/* "cpu 1.25s, memory at most 3.0 MiB", of the keys of `usage` or of a recorded sandbox. */
 char *sbx_show_usage(const json_t *usage);
 /* "24 probes passed", or those that did not. */
 char *sbx_show_selftest(const json_t *selftest);

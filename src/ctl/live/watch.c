@@ -80,7 +80,7 @@ static bool is_quit(void)
 	char keys[64];
 	ssize_t n = read(STDIN_FILENO, keys, sizeof(keys));
 
-	return (n <= 0 && errno != EINTR) || (n > 0 && memchr(keys, 'q', (size_t)n));
+	return n < 0 ? errno != EINTR : n == 0 || memchr(keys, 'q', (size_t)n);
 }
 
 /* Until the next drawing. False: the end. */
