@@ -2,7 +2,6 @@
 #include "launcher/cleanup/gc.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 

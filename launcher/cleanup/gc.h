@@ -3,7 +3,6 @@
 #define SBX_LAUNCHER_CLEANUP_GC_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "base/err.h"
 #include "launcher/cleanup/gc_report.h"

@@ -2,11 +2,8 @@
 #include "launcher/cleanup/gc_report.h"
 
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/err.h"
 
 void sbx_gc_say(struct sbx_gc *gc, const char *fmt, ...)

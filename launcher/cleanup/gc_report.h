@@ -2,7 +2,6 @@
 #ifndef SBX_LAUNCHER_CLEANUP_GC_REPORT_H
 #define SBX_LAUNCHER_CLEANUP_GC_REPORT_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "launcher/host/facts.h"

@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/sandbox_id.h"
 #include "cli/option.h"
 #include "launcher/cli/option_table.h"

@@ -2,7 +2,6 @@
 #ifndef SBX_LAUNCHER_COMMANDS_COMMANDS_H
 #define SBX_LAUNCHER_COMMANDS_COMMANDS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <sys/stat.h>
 #include <sys/types.h>

@@ -3,7 +3,6 @@
 #define SBX_LAUNCHER_CONTROL_CONTROL_H
 
 #include <jansson.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>

@@ -9,7 +9,6 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/text.h"
 
 static bool refuse(struct sbx_control_refusal *r, enum sbx_control_code code, const char *field,

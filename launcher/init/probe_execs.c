@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* For --learn: the launcher gets to see what the command and its children execute. */
-#include <errno.h>
 #include <string.h>
 
 #include "base/cleanup.h"

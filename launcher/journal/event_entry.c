@@ -9,7 +9,6 @@
  */
 #include "launcher/journal/event_entry.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/err.h"

@@ -2,7 +2,6 @@
 #ifndef SBX_LAUNCHER_JOURNAL_EVENT_ENTRY_H
 #define SBX_LAUNCHER_JOURNAL_EVENT_ENTRY_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/event.h"

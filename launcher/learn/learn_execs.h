@@ -3,8 +3,6 @@
 #define SBX_LAUNCHER_LEARN_LEARN_EXECS_H
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "launcher/learn/learn_program.h"
 #include "launcher/loop/watches.h"

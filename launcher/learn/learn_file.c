@@ -13,7 +13,6 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
-#include "base/text.h"
 #include "launcher/host/config.h"
 #include "launcher/learn/learn_profile.h"
 #include "launcher/record/receipt.h"

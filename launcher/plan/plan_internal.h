@@ -2,8 +2,6 @@
 #ifndef SBX_LAUNCHER_PLAN_PLAN_INTERNAL_H
 #define SBX_LAUNCHER_PLAN_PLAN_INTERNAL_H
 
-#include <stdarg.h>
-
 #include "base/err.h"
 #include "launcher/plan/plan.h"
 

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "launcher/plan/plan_internal.h"
 #include "sys/net/net.h"
 

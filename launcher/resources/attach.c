@@ -43,7 +43,6 @@
 #include "launcher/resources/broker_process.h"
 #include "sys/net/dns_capture.h"
 #include "sys/net/net.h"
-#include "sys/process/proc.h"
 
 #define NFLOG_COPY     128
 #define SETTLE_MS      500

@@ -7,7 +7,6 @@
  */
 #include "launcher/serve/publish.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "base/cleanup.h"

@@ -3,7 +3,6 @@
 #define SBX_LAUNCHER_SERVE_SHOW_H
 
 #include <jansson.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "ipc/messages.h"

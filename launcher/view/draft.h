@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/err.h"
 #include "launcher/host/exit_status.h"
 #include "launcher/host/facts.h"
 #include "launcher/host/lookup_ids.h"

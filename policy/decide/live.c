@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "policy/decide/live.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"

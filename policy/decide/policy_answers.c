@@ -6,7 +6,6 @@
  */
 
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"

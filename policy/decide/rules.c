@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "policy/forms/option_form.h"
 
 static const char *const type_names[] = {

@@ -4,7 +4,6 @@
 
 #include <jansson.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "base/err.h"
 #include "base/span.h"

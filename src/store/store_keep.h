@@ -2,7 +2,6 @@
 #ifndef SBX_STORE_STORE_KEEP_H
 #define SBX_STORE_STORE_KEEP_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"

@@ -3,7 +3,6 @@
 #define SBX_STORE_STORE_LIST_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <sqlite3.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 

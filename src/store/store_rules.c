@@ -9,7 +9,6 @@
 #include "store/store_rules.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"

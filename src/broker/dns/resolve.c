@@ -20,7 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "broker/dns/resolve_ares.h"
 #include "broker/names/hosts.h"
 

@@ -20,8 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
-
 #define SOCKETS_MAX 32 /* of a channel */
 
 static const struct {

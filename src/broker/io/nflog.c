@@ -21,7 +21,6 @@
 #include "broker/io/nflog.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>

@@ -20,7 +20,6 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "base/cleanup.h"
 #include "base/fold.h"
 #include "base/text.h"
 #include "ipc/channel.h"

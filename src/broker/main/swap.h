@@ -3,7 +3,6 @@
 #define SBX_BROKER_MAIN_SWAP_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "broker/dns/dns_stub.h"

@@ -17,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "broker/io/report.h"
 
 struct sbx_http_gate {

@@ -12,8 +12,6 @@
 
 #include "broker/tcp/tcp_flow.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 

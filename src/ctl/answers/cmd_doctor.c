@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* sbxctl doctor: what this machine offers to sandboxes. */
-#include "base/cleanup.h"
-#include "base/text.h"
 #include "ctl/answers/answers.h"
 #include "ctl/doctor/doctor.h"
 #include "ctl/doctor/doctor_gather.h"

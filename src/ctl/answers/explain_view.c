@@ -6,7 +6,6 @@
 #include "ctl/answers/explain_view.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* sbxctl denies: refusals added up, with what would allow them. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/addr.h"

@@ -6,12 +6,10 @@
  */
 #include <errno.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/reason.h"
-#include "base/text.h"
 #include "ctl/data/data.h"
 #include "ctl/data/event_row.h"
 #include "ctl/frame/places.h"

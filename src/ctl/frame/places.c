@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/text.h"
 #include "launcher/host/facts_gather.h"
 #include "launcher/rules/database.h"

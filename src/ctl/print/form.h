@@ -2,7 +2,6 @@
 #ifndef SBX_CTL_PRINT_FORM_H
 #define SBX_CTL_PRINT_FORM_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 /* Quantities for people. Each writes into @buf, at least SBX_FORM_MAX bytes, and returns it.

@@ -30,7 +30,6 @@
 #include <netinet/tcp.h>
 #include <netinet/udp.h>
 #include <sched.h>
-#include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
