@@ -18,7 +18,6 @@
 #include "launcher/serve/network.h"
 #include "launcher/serve/publish.h"
 #include "launcher/serve/show.h"
-#include "sys/fs/file_text.h"
 #include "sys/process/proc.h"
 
 /* Refuses the request if the sandbox is ending. */
@@ -149,13 +148,15 @@ static void op_signal(void *userdata, struct sbx_control_request *rq)
 				   "cannot signal the command: %s", strerror(-e));
 }
 
-/* The kernel freezes a cgroup with all that is in it, the stage too. Without a cgroup every process
- * of the sandbox is stopped: those that it had stopped itself go on with the rest. */
+/* The kernel freezes the command's cgroup. Without a cgroup every process of the sandbox is
+ * stopped: those that it had stopped itself go on with the rest. The stage runs on: it changes the
+ * ruleset. */
 static int freeze(struct sbx_run *r, bool frozen)
 {
-	if (r->cgroup.dirs.command_fd >= 0)
-		return sbx_file_text_write(r->cgroup.dirs.command_fd, "cgroup.freeze",
-					   frozen ? "1" : "0");
+	const struct sbx_cgroup *cg = &r->cgroup.dirs;
+
+	if (cg->command_fd >= 0)
+		return frozen ? sbx_cgroup_freeze(cg, r->stage.pid) : sbx_cgroup_thaw(cg);
 	sbx_stage_send(&r->stage, SBX_MSG_SIGNAL_ALL, frozen ? SIGSTOP : SIGCONT, NULL, 0);
 	return 0;
 }

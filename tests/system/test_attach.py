@@ -59,10 +59,16 @@ class Sandbox:
         first = self.p.stdout.readline()
         assert first == '"up"\n', (first, self.p.stderr.read())
 
-    def __call__(self, *op):
+    def tell(self, *op):
         self.p.stdin.write(json.dumps(op) + "\n")
         self.p.stdin.flush()
+
+    def line(self):
         return json.loads(self.p.stdout.readline())
+
+    def __call__(self, *op):
+        self.tell(*op)
+        return self.line()
 
     def end(self):
         out, err = self.p.communicate(timeout=30)

@@ -4,6 +4,7 @@
 import json
 import os
 import random
+import select
 import signal
 import socket
 import subprocess
@@ -308,6 +309,25 @@ def test_an_air_gap_cuts_and_is_lifted(host, sbx, start):  # noqa: F811
     assert run("resolve", "a.test") == sorted([A, V])
     assert run.end()[0] == 0
     assert denied(sbx, remote_ip=A, reason="air_gap"), sbx.events(action="deny")
+
+
+def test_an_air_gap_while_frozen(sbx, start):  # noqa: F811
+    """The answer says that the flow was cut, and the command hears of it when it is thawed."""
+    run = start(TWO)
+    control = Control(sbx)
+    assert run("resolve", "a.test") and run("tcp", A, 80, "kept") == "ok"
+    for _ in range(2):
+        assert control.ask("freeze", frozen=True)["ok"]
+        assert control.net(air_gapped=True) == 1
+        run.tell("kept", "kept")
+        assert not select.select([run.p.stdout], [], [], 0.3)[0]
+        assert control.ask("freeze", frozen=False)["ok"]
+        assert run.line() == "ECONNABORTED" and run("tcp", A, 80) == "ECONNREFUSED"
+        assert control.ask("freeze", frozen=True)["ok"]
+        assert control.net(air_gapped=False) == 0
+        assert control.ask("freeze", frozen=False)["ok"]
+        assert run("tcp", A, 80, "kept") == "ok"
+    assert run.end()[0] == 0
 
 
 def test_a_denied_name_leaves_others_alone(host, sbx, start):  # noqa: F811

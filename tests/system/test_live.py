@@ -4,6 +4,7 @@ by the new policy, and the answer comes after the cut."""
 import bisect
 import contextlib
 import os
+import select
 import signal
 import sqlite3
 import subprocess
@@ -104,6 +105,25 @@ def test_who_starts_the_sandbox_is_all_the_same(sbx, clean, root):
         assert line(p) in RESET
         assert line(p)[:2] == ["new", "ECONNREFUSED"]
         c.ask("network", air_gapped=False)
+        until_up(p)
+
+
+def test_an_air_gap_while_frozen(sbx, clean):
+    """The answer says that the flow was cut, and the command hears of it when it is thawed."""
+    with running(sbx, *stream("echo", "v4.test", 7000)) as (p, c):
+        assert line(p) == ["up"]
+        c.ask("freeze", frozen=True)
+        a = c.ask("network", air_gapped=True)
+        assert (a["cut"], a["air_gapped"]) == (1, True)
+        s = c.ask("show")["sandbox"]
+        assert (s["state"], s["flows"]) == ("frozen", []) and "tproxy" not in s["ruleset"]
+        assert not select.select([p.stdout], [], [], 0.3)[0]
+        c.ask("freeze", frozen=False)
+        assert line(p) in RESET
+        assert line(p)[:2] == ["new", "ECONNREFUSED"]
+        c.ask("freeze", frozen=True)
+        c.ask("network", air_gapped=False)
+        c.ask("freeze", frozen=False)
         until_up(p)
 
 

@@ -14,6 +14,7 @@ EXTRA_DIST += \
 	%reldir%/guest/scope.sh \
 	%reldir%/guest/test_apart.py \
 	%reldir%/guest/test_attach.py \
+	%reldir%/guest/test_freeze.py \
 	%reldir%/guest/test_limits.py \
 	%reldir%/guest/test_slurm.py \
 	%reldir%/guest/test_starts.py \

@@ -189,6 +189,21 @@ int sbx_cgroup_apply(int dir_fd, struct sbx_cgroup_write *v, size_t n, struct sb
 	return 0;
 }
 
+int sbx_cgroup_freeze(const struct sbx_cgroup *cg, pid_t stage)
+{
+	char text[16];
+	int r;
+
+	snprintf(text, sizeof(text), "%d", (int)stage);
+	r = sbx_file_text_write(cg->broker_fd, "cgroup.procs", text);
+	return r < 0 ? r : sbx_file_text_write(cg->command_fd, "cgroup.freeze", "1");
+}
+
+int sbx_cgroup_thaw(const struct sbx_cgroup *cg)
+{
+	return sbx_file_text_write(cg->command_fd, "cgroup.freeze", "0");
+}
+
 /* --- ending --- */
 
 /* Before Linux 5.14 there is no cgroup.kill. The next turn kills processes forked meanwhile. */

@@ -17,7 +17,8 @@
  *   sbx-ID/              locked (flock) for the launcher's life: an unlocked one is a leftover
  *   sbx-ID/command/      the stage and every process of the sandbox; has the limits
  *   sbx-ID/command/run/  the sandbox's processes, with attach cgroup (sbx_cgroup_settle)
- *   sbx-ID/broker/       sbx-broker, in small limits of its own
+ *   sbx-ID/broker/       sbx-broker, in small limits of its own; the stage too, from the first
+ *                        sbx_cgroup_freeze() on
  *   sbx-ID/launcher/     the launcher, only where it had to leave the place: a cgroup that gives
  *                        controllers to its children may hold no process
  */
@@ -65,6 +66,12 @@ int64_t sbx_cgroup_dying(int dir_fd);
 /* Write a plan into a directory of the sandbox. A write that fails is an error unless it is
  * optional. */
 int sbx_cgroup_apply(int dir_fd, struct sbx_cgroup_write *v, size_t n, struct sbx_err *err);
+/* Freeze the sandbox's processes. Before, move the stage, @stage, to the broker's cgroup, where it
+ * stays: it must run to change the ruleset of a frozen sandbox. It may make no socket that rules of
+ * attach cgroup have to judge. 0 or -errno. */
+int sbx_cgroup_freeze(const struct sbx_cgroup *cg, pid_t stage);
+/* 0 or -errno. */
+int sbx_cgroup_thaw(const struct sbx_cgroup *cg);
 /* Send SIGKILL to every process in the cgroup and below, and wait until none lives. 0,
  * -ETIMEDOUT or -errno. */
 int sbx_cgroup_kill(int dir_fd, uint32_t timeout_ms);

@@ -321,6 +321,28 @@ def test_limits_hold(host, begin, way):
     assert status == 137 and run.row()["state"] == "oom_killed", said
 
 
+def ctl(run, *args):
+    r = subprocess.run([PREFIX + "/bin/sbxctl", args[0], run.id, *args[1:]], env={**os.environ, **run.host.places()},
+                       stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+    assert r.returncode == 0, (args, r.stdout, r.stderr)
+    return r.stdout
+
+
+@pytest.mark.parametrize("way", Host.WAYS)
+def test_an_air_gap_while_frozen(host, begin, way):
+    run = begin(host(way))
+    assert run("resolve", "a.test") == [A] and run("tcp", A, 80, "kept") == "ok"
+    ctl(run, "freeze")
+    assert wait_until(lambda: "frozen 1" in read(run.command_cgroup(), "cgroup.events"))
+    assert json.loads(ctl(run, "net", "--air-gap", "--json"))["cut"] == 1
+    run.tell("kept", "kept")
+    assert not select.select([run.output], [], [], 1)[0]
+    ctl(run, "thaw")
+    assert run.line() == "ECONNABORTED"
+    assert run("tcp", A, 80) == "ECONNREFUSED"
+    assert run.end()[0] == 0 and run.row()["state"] == "done"
+
+
 @pytest.mark.parametrize("way", Host.WAYS)
 def test_two_beside_each_other(host, begin, cable, way):
     """Each sandbox has its own pins. The end or a SIGKILL of one changes nothing for the other."""
