@@ -644,6 +644,9 @@ check_PROGRAMS += tests/unit/launcher/loop/test_watches
 tests_unit_launcher_loop_test_watches_SOURCES = tests/unit/launcher/loop/test_watches.c
 tests_unit_launcher_loop_test_watches_LDADD = %reldir%/libsbx-loop.a $(CMOCKA_LIBS)
 
+check_PROGRAMS += tests/unit/launcher/serve/test_network
+tests_unit_launcher_serve_test_network_SOURCES = tests/unit/launcher/serve/test_network.c tests/unit/scratch.h
+tests_unit_launcher_serve_test_network_LDADD = $(launcher_run_libs) $(CMOCKA_LIBS)
 check_PROGRAMS += tests/unit/launcher/run/test_run_wait tests/unit/launcher/journal/test_state_change \
 	tests/unit/launcher/journal/test_event_entry \
 	tests/unit/launcher/cleanup/test_sweep tests/unit/launcher/resources/test_tls_process

@@ -12,13 +12,14 @@
 #include "launcher/control/control_events.h"
 #include "sys/process/proc.h"
 
-#define FLOWS_SHOWN 512 /* an answer has room for no more */
+#define FLOWS_SHOWN 512
 
 struct asker {
 	struct sbx_control *c;
 	const struct sbx_live_run *live;
 	struct sbx_control_token token;
 	json_t *values; /* of the flows' answer */
+	size_t n_bytes;	/* of the flows in them, as JSON */
 	size_t n_left_out;
 };
 
@@ -177,18 +178,30 @@ static json_t *flow_json(const struct sbx_msg_flow *f)
 			 sbx_control_text(f->rule));
 }
 
+/* Counts what has no room. The sandbox chooses how long the names are. */
+static void add_flow(struct asker *a, json_t *flows, const struct sbx_msg_flow *f)
+{
+	json_t *flow = flow_json(f);
+	size_t n = json_dumpb(flow, NULL, 0, JSON_COMPACT) + 1; /* and a comma */
+
+	if (!flow || json_array_size(flows) >= FLOWS_SHOWN ||
+	    a->n_bytes + n > SBX_SERVE_FLOWS_BYTES) {
+		json_decref(flow);
+		a->n_left_out++;
+		return;
+	}
+	a->n_bytes += n;
+	json_array_append_new(flows, flow);
+}
+
 static void on_flows(void *userdata, const struct sbx_msg_flow_list *page)
 {
 	struct asker *a = userdata;
 	json_t *sandbox = json_object_get(a->values, "sandbox");
 	json_t *flows = json_object_get(sandbox, "flows");
 
-	for (uint32_t i = 0; page && i < page->n_flows; i++) {
-		if (json_array_size(flows) < FLOWS_SHOWN)
-			json_array_append_new(flows, flow_json(&page->v[i]));
-		else
-			a->n_left_out++;
-	}
+	for (uint32_t i = 0; page && i < page->n_flows; i++)
+		add_flow(a, flows, &page->v[i]);
 	if (page && !page->last)
 		return;
 	json_object_set_new(sandbox, "flows_left_out", json_integer((json_int_t)a->n_left_out));

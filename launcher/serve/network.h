@@ -15,8 +15,10 @@ void sbx_serve_reload(struct sbx_control *c, struct sbx_live_run *live,
 /* Sets "generation", "air_gapped", "allow_out" and "deny_out" of the policy that holds now. */
 void sbx_serve_network_state(json_t *to, const struct sbx_live_state *state);
 
-/* Asks the broker for the open flows, and answers with @values_take: its member "sandbox" gets
- * "flows". */
+/* Asks the broker for the open flows, and answers with @values_take: its member "sandbox" has an
+ * empty list "flows". It gets those that fit SBX_SERVE_FLOWS_BYTES, and "flows_left_out", the
+ * number of the others. */
+#define SBX_SERVE_FLOWS_BYTES (SBX_CONTROL_ANSWER_MAX / 2)
 void sbx_serve_flows(struct sbx_control *c, struct sbx_live_run *live, struct sbx_control_token t,
 		     json_t *values_take);
 

@@ -15,9 +15,9 @@
 #include "launcher/serve/network.h"
 #include "launcher/setup/plan_json.h"
 
-/* bytes of an answer beside this: 512 flows have 400 bytes, most less */
-#define ANSWER_ROOM 131072
-#define CUT_POLICY  128 /* entries that stay of a policy that does not fit */
+/* bytes of an answer besides the flows; the last ones are for "v", "ok" and "flows_left_out" */
+#define SHOWN_MAX  (SBX_CONTROL_ANSWER_MAX - SBX_SERVE_FLOWS_BYTES - 256)
+#define CUT_POLICY 128 /* entries that stay of a policy that does not fit */
 
 static json_t *planned(const struct sbx_show_facts *f)
 {
@@ -112,7 +112,7 @@ static bool fits(const json_t *v)
 {
 	SBX_AUTO_FREE char *text = json_dumps(v, JSON_COMPACT);
 
-	return text && strlen(text) < SBX_CONTROL_ANSWER_MAX - ANSWER_ROOM;
+	return text && strlen(text) < SHOWN_MAX;
 }
 
 /* Leaves out the longest parts until the rest fits an answer. */
