@@ -2,9 +2,7 @@
 #include "launcher/control/control_events.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/err.h"
 #include "launcher/control/control_limits.h"
 
 #define QUEUE_MAX 65536 /* bytes that wait for a follower; what comes later waits among the kept */
@@ -22,16 +20,6 @@ void sbx_control_events_fini(struct sbx_control_events *v)
 {
 	free(v->kept);
 	*v = (struct sbx_control_events){ 0 };
-}
-
-json_t *sbx_control_text(const char *text)
-{
-	json_t *value = json_string(text);
-	char clean[1024];
-
-	if (value)
-		return value;
-	return json_string(sbx_escape(text, strlen(text), clean, sizeof(clean)));
 }
 
 static json_t *event_json(const struct sbx_event *e, uint64_t number)

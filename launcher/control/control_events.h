@@ -2,7 +2,6 @@
 #ifndef SBX_LAUNCHER_CONTROL_CONTROL_EVENTS_H
 #define SBX_LAUNCHER_CONTROL_CONTROL_EVENTS_H
 
-#include <jansson.h>
 #include <stdint.h>
 
 #include "base/event.h"
@@ -19,9 +18,5 @@ void sbx_control_events_add(struct sbx_control_events *v, const struct sbx_event
 void sbx_control_events_fini(struct sbx_control_events *v);
 /* Queues what the follower @s has room for. False: there is no memory now. */
 bool sbx_control_events_fill(const struct sbx_control_events *v, struct sbx_control_session *s);
-
-/* Text for a JSON string: jansson takes UTF-8 alone, so other bytes are escaped. A new reference;
- * NULL: no memory. */
-json_t *sbx_control_text(const char *text);
 
 #endif

@@ -77,8 +77,6 @@ static void op_show(void *userdata, struct sbx_control_request *rq)
 		.cgroup = &r->cgroup,
 		.verdicts = r->init.has_verdicts ? &r->init.verdicts : NULL,
 		.n_execs = sbx_execs_count(&r->execs),
-		.publish = r->setup.publish,
-		.n_publish = r->setup.n_publish,
 	};
 	json_t *v = sbx_show_json(&facts);
 
@@ -286,7 +284,7 @@ static void op_explain(void *userdata, struct sbx_control_request *rq)
 		sbx_control_answer(r->control, rq->token, json_pack("{s:o}", "explain", answer));
 	else
 		sbx_control_refuse(r->control, rq->token,
-				   err.msg[0] ? SBX_CONTROL_INVALID : SBX_CONTROL_FAILED, field,
+				   field ? SBX_CONTROL_INVALID : SBX_CONTROL_FAILED, field,
 				   "%s", err.msg[0] ? err.msg : "sbx-run has no memory left");
 }
 

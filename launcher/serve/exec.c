@@ -12,7 +12,6 @@
 #include <sys/wait.h>
 
 #include "base/cleanup.h"
-#include "launcher/control/control_events.h"
 
 struct sbx_serve_exec {
 	struct sbx_serve_exec *next;

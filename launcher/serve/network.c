@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "launcher/control/control_events.h"
 #include "sys/process/proc.h"
 
 #define FLOWS_SHOWN 512
@@ -19,7 +18,7 @@ struct asker {
 	const struct sbx_live_run *live;
 	struct sbx_control_token token;
 	json_t *values; /* of the flows' answer */
-	size_t n_bytes;	/* of the flows in them, as JSON */
+	size_t n_bytes; /* of the flows in them, as JSON */
 	size_t n_left_out;
 };
 

@@ -11,7 +11,6 @@
 
 #include "base/cleanup.h"
 #include "control/protocol.h"
-#include "launcher/control/control_events.h"
 #include "launcher/serve/network.h"
 #include "launcher/setup/plan_json.h"
 
@@ -165,7 +164,8 @@ json_t *sbx_show_json(const struct sbx_show_facts *f)
 	json_object_set_new(sandbox, "usage", usage(f->cgroup));
 	json_object_set_new(sandbox, "selftest", selftest(f));
 	json_object_set_new(sandbox, "execs", json_integer((json_int_t)f->n_execs));
-	json_object_set_new(sandbox, "published", sbx_show_published(f->publish, f->n_publish));
+	json_object_set_new(sandbox, "published",
+			    sbx_show_published(f->setup->publish, f->setup->n_publish));
 	cut(sandbox);
 	return json_pack("{s:o}", "sandbox", sandbox);
 }

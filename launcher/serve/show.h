@@ -22,8 +22,6 @@ struct sbx_show_facts {
 	const struct sbx_cgroup_run *cgroup;
 	const struct sbx_msg_verdicts *verdicts; /* NULL: there are none yet */
 	size_t n_execs;
-	const struct sbx_publish *publish;
-	size_t n_publish;
 };
 
 /* {"sandbox":{...}} of docs/control.schema.json, with an empty list of flows. Parts that do not fit

@@ -81,6 +81,16 @@ json_t *sbx_control_parse(struct sbx_span line, struct sbx_err *err)
 	return value;
 }
 
+json_t *sbx_control_text(const char *text)
+{
+	json_t *value = json_string(text);
+	char clean[1024];
+
+	if (value)
+		return value;
+	return json_string(sbx_escape(text, strlen(text), clean, sizeof(clean)));
+}
+
 char *sbx_control_print(const json_t *value, size_t n_max, size_t *ret_n)
 {
 	char *text = json_dumps(value, JSON_COMPACT), *line;

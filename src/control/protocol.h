@@ -38,6 +38,10 @@ enum sbx_control_code sbx_control_code_parse(const char *name);
  * key twice, a NUL, or more than SBX_CONTROL_DEPTH_MAX levels. NULL with @err. */
 json_t *sbx_control_parse(struct sbx_span line, struct sbx_err *err);
 
+/* @text as a JSON string. jansson takes UTF-8 alone: other text is escaped, and cut to 1023 bytes.
+ * A new reference; NULL: no memory. */
+json_t *sbx_control_text(const char *text);
+
 /* The value as one line with its newline, malloc'ed; *ret_n counts the newline and not the NUL.
  * NULL: no memory, or longer than @n_max. */
 char *sbx_control_print(const json_t *value, size_t n_max, size_t *ret_n);
