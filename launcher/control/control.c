@@ -403,6 +403,12 @@ void sbx_control_event(struct sbx_control *c, const struct sbx_event *e)
 
 /* --- open, close --- */
 
+static int no_socket(int e, struct sbx_err *err)
+{
+	sbx_err_set(err, "cannot make the control socket: %s", strerror(-e));
+	return e;
+}
+
 /* By a descriptor of the directory: an address has 108 bytes, and a path may have more. The mode
  * of the file is the socket's own: so it is 0600 from its first moment. */
 static int listen_in(int dir_fd, struct sbx_err *err)
@@ -414,12 +420,8 @@ static int listen_in(int dir_fd, struct sbx_err *err)
 		     dir_fd);
 	if (fd < 0 || fchmod(fd, 0600) < 0 ||
 	    bind(fd, (const struct sockaddr *)&a, sizeof(a)) < 0 ||
-	    listen(fd, SBX_CONTROL_CLIENTS_MAX) < 0) {
-		int e = -errno;
-
-		sbx_err_set(err, "cannot make the control socket: %s", strerror(-e));
-		return e;
-	}
+	    listen(fd, SBX_CONTROL_CLIENTS_MAX) < 0)
+		return no_socket(-errno, err);
 	return sbx_fd_steal(&fd);
 }
 
@@ -435,7 +437,7 @@ int sbx_control_open(const struct sbx_control_config *config, struct sbx_control
 	c = calloc(1, sizeof(*c));
 	if (!c) {
 		sbx_fd_close(fd);
-		return -ENOMEM;
+		return no_socket(-ENOMEM, err);
 	}
 	c->config = *config;
 	c->fd = fd;
@@ -446,7 +448,7 @@ int sbx_control_open(const struct sbx_control_config *config, struct sbx_control
 	c->watch = sbx_watch_add(config->watches, fd, POLLIN, on_listener, c);
 	if (!c->watch) {
 		sbx_control_close(c);
-		return -ENOSPC;
+		return no_socket(-ENOSPC, err);
 	}
 	*ret_control = c;
 	return 0;

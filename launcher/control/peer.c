@@ -98,13 +98,14 @@ static bool lives(int fd)
 	int pidfd = -1;
 	socklen_t n = sizeof(pidfd);
 	struct pollfd p = { .events = POLLIN };
+	bool alive;
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &n) < 0)
 		return errno == ENOPROTOOPT || errno == EINVAL;
 	p.fd = pidfd;
-	n = poll(&p, 1, 0) == 0;
+	alive = poll(&p, 1, 0) == 0;
 	sbx_fd_close(pidfd);
-	return n;
+	return alive;
 }
 
 static int deny(const char **ret_why, const char *why)

@@ -352,6 +352,12 @@ static int hand_over(struct sbx_exec *x, const struct sbx_exec_request *q,
 	return SBX_EXIT_REFUSED;
 }
 
+/* 0 marks a free place. */
+static uint32_t next_number(const struct sbx_execs *e)
+{
+	return e->last_number == UINT32_MAX ? 1 : e->last_number + 1;
+}
+
 /* All but the place, which @x is. */
 static int start(struct sbx_execs *e, struct sbx_exec *x, const struct sbx_exec_request *q,
 		 struct sbx_err *err)
@@ -365,7 +371,7 @@ static int start(struct sbx_execs *e, struct sbx_exec *x, const struct sbx_exec_
 		return r;
 	if (!directory(e, q, dir))
 		return refuse(err, "the directory's path is too long");
-	n = encode(q, dir, e->last_number + 1 ? e->last_number + 1 : 1, packet);
+	n = encode(q, dir, next_number(e), packet);
 	if (n < 0) {
 		sbx_err_set(err, "the command, its variables and its directory have more than %d "
 				 "bytes", SBX_EXEC_TEXT_MAX);
@@ -393,7 +399,7 @@ int sbx_execs_start(struct sbx_execs *e, const struct sbx_exec_request *request,
 		clear(x);
 		return r;
 	}
-	e->last_number = e->last_number + 1 ? e->last_number + 1 : 1;
+	e->last_number = next_number(e);
 	*ret_number = x->number = e->last_number;
 	return 0;
 }

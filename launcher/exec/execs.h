@@ -69,7 +69,7 @@ int sbx_execs_start(struct sbx_execs *e, const struct sbx_exec_request *request,
 		    const struct sbx_exec_done *done, uint32_t *ret_number, struct sbx_err *err);
 
 /* Signals the command and the rest of its process group. 0; -ESRCH: it has ended, or there never
- * was one; -EINVAL: no signal. */
+ * was one; -EINVAL: no signal; -EAGAIN: the sandbox does not read its messages; another -errno. */
 int sbx_execs_signal(struct sbx_execs *e, uint32_t number, int sig);
 
 /* The client is gone: no callback of @number comes any more. The command goes on. */

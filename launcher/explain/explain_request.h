@@ -14,8 +14,8 @@ json_t *sbx_explain_request(const struct sbx_explain_asked *asked);
 
 /*
  * The answer to @body, whose members have their types (request.h of launcher/control): the object
- * of sbx_explained_json(). NULL with @err: the question has no answer; *ret_field is the member
- * that is wrong, static, or NULL.
+ * of sbx_explained_json(). NULL: there is none. *ret_field is then the member that is wrong, a
+ * static text, with @err; or NULL: an error of our own, with @err unless there is no memory.
  */
 json_t *sbx_explain_answer(const struct sbx_policy *policy, const struct sbx_profile *profile,
 			   const char *workspace, const char *id, const json_t *body,

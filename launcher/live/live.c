@@ -34,7 +34,7 @@
 
 struct sbx_live_asker {
 	struct sbx_live_asker *next;
-	sbx_live_flows_fn fn; /* NULL: gone */
+	sbx_live_flows_fn fn;
 	void *userdata;
 };
 
@@ -85,8 +85,7 @@ static void answer(struct sbx_live_run *l, const struct sbx_live_answer *a)
 	if (!l->first)
 		l->last = NULL;
 	l->n_changes--;
-	if (c->done)
-		c->done(c->userdata, a);
+	c->done(c->userdata, a);
 	change_free(c);
 }
 
@@ -106,8 +105,7 @@ static void end_askers(struct sbx_live_run *l)
 		struct sbx_live_asker *asker = l->askers;
 
 		l->askers = asker->next;
-		if (asker->fn)
-			asker->fn(asker->userdata, NULL);
+		asker->fn(asker->userdata, NULL);
 		free(asker);
 	}
 	l->last_asker = NULL;
@@ -347,8 +345,7 @@ int sbx_live_heard_flows(struct sbx_live_run *l, const struct sbx_msg_flow_list 
 		return 0;
 	if (!asker)
 		return -1;
-	if (asker->fn)
-		asker->fn(asker->userdata, m);
+	asker->fn(asker->userdata, m);
 	if (!m->last)
 		return 0;
 	l->askers = asker->next;

@@ -12,7 +12,7 @@ struct sbx_live_change {
 	bool has_air_gapped, air_gapped;
 	bool has_allow, has_deny; /* the lists replace */
 	struct sbx_str_list allow, deny, add_allow, add_deny;
-	sbx_live_done_fn done; /* NULL: the asker is gone */
+	sbx_live_done_fn done;
 	void *userdata;
 };
 

@@ -180,7 +180,10 @@ int sbx_review_hook_start(struct sbx_review_hook *h, const struct sbx_profile *p
 	}
 	h->pid = pid;
 	h->fd = sbx_fd_steal(&ours);
-	return sbx_fd_set_nonblocking(h->fd);
+	e = sbx_fd_set_nonblocking(h->fd);
+	if (e < 0)
+		sbx_err_set(err, "cannot start the review helper: %s", strerror(-e));
+	return e;
 }
 
 void sbx_review_hook_run(struct sbx_review_hook *h, const char *text, size_t n)

@@ -19,9 +19,9 @@ struct sbx_reviewer {
 	void *userdata;
 };
 
-/* Starts the helper that runs the hook, if there is one; the other members are set, and the hook is
- * empty (sbx_review_hook_init()). @dir: the
- * runtime directory. 0 or -errno with @err. */
+/* Starts the helper that runs the hook, if there is one. The plan, the recorder, trip and userdata
+ * are set, and the hook is empty (sbx_review_hook_init()). @dir: the runtime directory. 0 or -errno
+ * with @err. */
 int sbx_reviewer_start(struct sbx_reviewer *r, const char *dir, int dir_fd, struct sbx_err *err);
 /* An event of the released command, which was recorded already. */
 void sbx_reviewer_event(struct sbx_reviewer *r, const struct sbx_event *e);

@@ -40,7 +40,18 @@ static uint64_t now_ms(void)
 
 /* --- finding --- */
 
-/* The user's ids, ascending, malloc'ed. 0 or -errno. */
+static int no_memory(struct sbx_err *err)
+{
+	sbx_err_set(err, "%s", strerror(ENOMEM));
+	return -ENOMEM;
+}
+
+static int by_id(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+/* The user's ids, ascending, malloc'ed. 0 or -errno with @err. */
 static int list_ids(const char *runtime_dir, char (**ret_ids)[SBX_ID_LEN + 1], size_t *ret_n,
 		    struct sbx_err *err)
 {
@@ -71,13 +82,13 @@ static int list_ids(const char *runtime_dir, char (**ret_ids)[SBX_ID_LEN + 1], s
 			void *more = reallocarray(ids, n_room = n_room * 2 + 64, sizeof(*ids));
 
 			if (!more)
-				return -ENOMEM;
+				return no_memory(err);
 			ids = more;
 		}
 		sbx_text_fit(ids[n++], sizeof(*ids), "%.*s", SBX_ID_LEN, e->d_name);
 	}
 	if (n > 1)
-		qsort(ids, n, sizeof(*ids), (int (*)(const void *, const void *))strcmp);
+		qsort(ids, n, sizeof(*ids), by_id);
 	*ret_ids = sbx_steal_ptr(&ids);
 	*ret_n = n;
 	return 0;
@@ -198,7 +209,7 @@ int sbx_control_connect(const char *runtime_dir, const char *id, uint32_t timeou
 	}
 	c = calloc(1, sizeof(*c));
 	if (!c)
-		return -ENOMEM;
+		return no_memory(err);
 	c->fd = -1;
 	c->timeout_ms = timeout_ms;
 	sbx_text_fit(c->id, sizeof(c->id), "%s", id);
