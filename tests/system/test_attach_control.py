@@ -2,7 +2,9 @@
 """The control socket of a sandbox with attach cgroup: what sbxctl does to it, and that nothing inside reaches it."""
 import json
 import os
+import re
 import select
+import time
 
 import pytest
 
@@ -45,6 +47,7 @@ def test_show_and_net(sbx, start):  # noqa: F811
     control.validator("sandbox").validate(s)
     assert s["network"]["attach"] == "cgroup" and "socket cgroupv2" in s["ruleset"], s
     assert s["selftest"] and all(probe["ok"] for probe in s["selftest"]), s["selftest"]
+    assert s["usage"]["cpu_us"] > 0 and re.search(r"^usage +cpu \d+\.\d\ds", ctl(sbx, "show", i, root=True).out, re.M), s["usage"]
     out = ctl(sbx, "net", i, "--air-gap", root=True).out
     assert out == f"{i}: generation 2, air gap, 1 flow cut\n", out
     assert ctl_json(sbx, "show", i, root=True)["sandbox"]["air_gapped"]
@@ -87,6 +90,16 @@ def test_exec_has_all_that_holds_for_the_first_command(sbx):  # noqa: F811
     finally:
         p.terminate()
         p.communicate(timeout=20)
+
+
+def test_a_refusal_is_soon_in_the_database(sbx, start):  # noqa: F811
+    run = start()
+    for port in (80, 443, 8443):
+        at = time.monotonic()
+        assert run("tcp", B, port) == "ECONNREFUSED"
+        assert wait_until(lambda port=port: denied(sbx, remote_ip=B, remote_port=port), 5)
+        assert time.monotonic() - at < 1
+    assert run.end()[0] == 0
 
 
 def test_freeze_signal_and_kill(sbx, start):  # noqa: F811

@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from ctl import (add_event, add_sandbox, ctl, ctl_json, ctl_lines, database, golden, in_terminal, now_ms, plain)
+from ctl import (SRC, add_event, add_sandbox, ctl, ctl_json, ctl_lines, database, golden, in_terminal, now_ms, plain)
 
 A, B, C, D = "a" * 12, "ab" + "0" * 10, "c" * 12, "d" * 12
 
@@ -244,6 +244,29 @@ def test_events_follow(sbx, db):
     assert got == want and len(want) > 300
 
 
+@pytest.mark.parametrize("flags", [["--sandbox", "ab"], ["--workspace", "shop"], ["--action", "allow"], ["--reason", "floor"],
+                                   ["--since", "2026-11-25T20:30"]], ids=lambda f: f[0])
+def test_events_follow_filters(sbx, db, flags):
+    """Events that match are printed, those from before and those that come; others are not."""
+    add_sandbox(db, A)
+    add_sandbox(db, B)
+    match = {"--sandbox": {"sandbox": B}, "--workspace": {"workspace": "shop"}, "--reason": {"reason": "floor"},
+             "--action": {"action": "allow"}, "--since": {"ts": "2026-11-25T20:45:00.000Z"}}[flags[0]]
+    other = {"sandbox": A, "workspace": "other", "reason": "port", "action": "deny", "ts": "2026-11-25T20:15:00.000Z"}
+
+    def both():
+        add_event(db, other["sandbox"], **{k: v for k, v in other.items() if k != "sandbox"})
+        wanted = {**other, **match}
+        return add_event(db, wanted.pop("sandbox"), **wanted)
+    want = [both()]
+    p = sbx.popen(["events", "--follow", "--json", *flags], [], program="bin/sbxctl")
+    got = [json.loads(p.stdout.readline())["id"]]
+    want += [both(), both()]
+    got += [json.loads(p.stdout.readline())["id"] for _ in range(2)]
+    p.send_signal(signal.SIGINT)
+    assert (got, p.communicate(timeout=10)[0]) == (want, "")
+
+
 def test_events_follow_ends_with_its_reader(sbx, db):
     add_sandbox(db, A)
     add_event(db, A)
@@ -294,6 +317,27 @@ def test_denies(sbx, db):
     assert ctl_json(sbx, "denies", "--since", "2027-01-01")["denies"] == []
     out = ctl(sbx, "denies", "--workspace", "shop").out
     assert re.search(r"^ +15  example.org +1  2026-11-25T20:17:41.123Z  default_deny  sbxctl rules add", out, re.M)
+
+
+def test_denies_by_address(sbx, db):
+    """Each address with its count and when it was refused last; a name without an address has none."""
+    for sandbox in (A, B):
+        add_sandbox(db, sandbox, workspace="shop")
+    at = "2026-11-25T2{}:00:00.000Z".format
+    for sandbox, address, hour, n in ((A, "192.0.2.7", 1, 5), (B, "192.0.2.7", 3, 2), (A, "192.0.2.7", 2, 1), (A, "2001:db8::7", 0, 4),
+                                      (B, None, 0, 3)):
+        add_event(db, sandbox, fqdn_pinned=None if address else "asked.test", remote_ip=address, ts=at(hour), raw_pkts=n,
+                  reason="literal_address" if address else "default_deny", protocol="tcp" if address else "dns")
+    document = ctl_json(sbx, "denies", "--by", "address")
+    assert document["by"] == "address"
+    assert [(d["key"], d["count"], d["n_sandboxes"], d["first_ts"], d["last_ts"]) for d in document["denies"]] == [
+        ("192.0.2.7", 8, 2, at(1), at(3)), ("2001:db8::7", 4, 1, at(0), at(0)), (None, 3, 1, at(0), at(0))]
+    assert [d["allow"] for d in document["denies"]] == ["192.0.2.7:443", "[2001:db8::7]:443", "asked.test"]
+    assert [d["key"] for d in ctl_json(sbx, "denies", "--by", "address", "--sandbox", "ab")["denies"]] == [None, "192.0.2.7"]
+    out = ctl(sbx, "denies", "--by", "address").out
+    assert re.search(r"^ +8  192\.0\.2\.7 +2  2026-11-25T23:00:00\.000Z  literal_address  sbxctl net ID", out, re.M), out
+    out = ctl(sbx, "denies", "--by", "sandbox").out
+    assert re.search(rf"^ +10  {A} +1  2026-11-25T22:00:00\.000Z  literal_address  sbxctl net {A} --allow", out, re.M), out
 
 
 def test_denies_of_a_question(sbx, db):
@@ -516,6 +560,59 @@ def test_db(sbx):
     assert r.rc == 1 and "damaged" in r.out
     r = ctl(sbx, "ps")
     assert r.rc == 125 and r.out == ""
+
+
+def test_db_of_an_older_version(sbx):
+    """It is told, and brought up to date with its rows."""
+    files = sorted(os.listdir(os.path.join(SRC, "migrations")))
+    files = [f for f in files if f.endswith(".sql")]
+    with sqlite3.connect(f"{sbx.state}/sbx.db") as db:
+        with open(os.path.join(SRC, "migrations", files[0]), encoding="utf-8") as f:
+            db.executescript(f.read())
+        add_sandbox(db, A)
+        add_event(db, A)
+        db.execute("PRAGMA user_version = 1")
+    db.close()
+    os.chmod(f"{sbx.state}/sbx.db", 0o600)
+    sbx.own(sbx.world.user.pw_uid)
+    checked = ctl_json(sbx, "db", "check", rc=1)
+    assert (checked["state"], checked["version"], checked["newest"]) == ("older", 1, len(files))
+    r = ctl(sbx, "db", "check")
+    assert r.rc == 1 and "sbxctl db migrate" in r.err, r
+    r = ctl(sbx, "db", "migrate")
+    assert (r.rc, r.out) == (0, f"{sbx.state}/sbx.db: version {len(files)}\n"), r
+    assert ctl_json(sbx, "db", "check")["state"] == "good"
+    assert [s["id"] for s in ctl_json(sbx, "ps", "--all")["sandboxes"]] == [A] and len(ctl_lines(sbx, "events")) == 1
+
+
+# What docs/DATABASE.md asks in SQL, in its order: the rows of it, and a word of the statement.
+PAGE_SQL = [("ORDER BY id DESC", 2), ("GROUP BY fqdn_pinned", 1), ("WHERE id >", 0), ("GROUP BY analysis_id", 1), ("INSERT", 0),
+            ("DELETE", 0), ("t.state = 'open'", 1), ("UPDATE", 0), ("ended_ms IS NULL", 1)]
+
+
+def test_the_statements_of_the_page(sbx, db):
+    """Each statement of docs/DATABASE.md is executed and finds the rows that it is for."""
+    with open(os.path.join(SRC, "docs/DATABASE.md"), encoding="utf-8") as f:
+        blocks = re.findall(r"(?:^    .*\n)+", f.read(), re.M)
+    statements = [s for s in "".join(blocks).split(";\n") if s.strip()]
+    assert len(statements) == len(PAGE_SQL), statements
+    add_sandbox(db, A, analysis_id="job-7", workspace="team-a", alive=True)
+    add_sandbox(db, B, analysis_id="job-8", state="done", status=0)
+    for _ in range(2):
+        add_event(db, A, analysis_id="job-7", ts=time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime()))
+    add_event(db, B, analysis_id="job-8", ts="2026-01-01T00:00:00.000Z", fqdn_pinned="old.test")
+    add_event(db, B, analysis_id="job-8", action="allow", reason="list_allow", bytes_out=7, bytes_in=9)
+    for i in range(3):
+        db.execute("INSERT INTO egress_review_task (sandbox_id, workspace, cause, n_denies, first_ms, last_ms, state) "
+                   "VALUES (?, 'team-a', ?, 1, 1, 1, ?)", [A, f"cause{i}", "open" if i == 2 else "closed"])
+    for statement, (word, n) in zip(statements, PAGE_SQL):
+        assert word in statement, statement
+        before = mine(sbx, "--workspace", "team-a") if word == "DELETE" else []
+        cursor = db.execute(statement)
+        assert len(cursor.fetchall()) == n, statement
+        if word == "DELETE":
+            assert [r["pattern"] for r in before] == ["*.pythonhosted.org:443"] and mine(sbx) == []
+    assert ctl_json(sbx, "review", "list")["tasks"] == []
 
 
 def test_db_export(sbx, db):

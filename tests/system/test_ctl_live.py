@@ -22,7 +22,7 @@ def shown(sandbox_id):
                    {"entry": "*.example.org:443", "action": "allow", "layer": "profile", "origin": "default.yaml:12"}],
         "flows": [{"name": "example.org", "ip": "192.0.2.7", "port": 443, "protocol": "tcp", "bytes_out": 2048,
                    "bytes_in": 1258291, "since_ms": now_ms() - 65000, "rule": "*.example.org:443"}],
-        "limits": {"pids": 1024}, "usage": {"memory_bytes": 1000}, "ruleset": "table inet sbx {\n}\n",
+        "limits": {"pids": 1024}, "usage": {"cpu_us": 250000, "memory_peak_bytes": 3145728, "pids_peak": 7, "pids_refused": 0, "oom_kills": 2}, "ruleset": "table inet sbx {\n}\n",
         "selftest": [], "execs": [], "published": ["127.0.0.1:8080:80"]}}
 
 
@@ -61,6 +61,7 @@ def test_show(sbx):
         assert re.search(r"^policy +generation 4, air gap$", out, re.M) and re.search(r"^published +127.0.0.1:8080:80$", out, re.M)
         assert re.search(r"^\*\.example\.org:443  allow +profile +default.yaml:12$", out, re.M)
         assert re.search(r"^example\.org +192\.0\.2\.7 +443 +tcp +2\.0 KiB  1\.1 MiB +1m  \*\.example", out, re.M)
+        assert re.search(r"^usage +cpu 0\.25s, memory at most 3\.0 MiB, processes at most 7, OOM kills 2$", out, re.M), out
         assert "table inet" not in out
         assert "table inet sbx {\n}\n" in ctl(sbx, "show", "aa", "--ruleset").out
         rc, text = in_terminal(sbx, "show", "aa", width=60)

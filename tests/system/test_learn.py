@@ -7,6 +7,7 @@ import re
 import pytest
 
 from conftest import USER
+from ctl import ctl
 
 GIT = "cd /tmp && GIT_TERMINAL_PROMPT=0 git clone -q https://allowed.test/repo.git r && git -C r log --format=%s"
 PIP = ("cd /tmp && python3 -m venv --without-pip v && pip --disable-pip-version-check --python v/bin/python install -q "
@@ -28,8 +29,21 @@ def learn(sbx, tmp_path_factory):
         if os.path.exists(sbx.learned):
             with open(sbx.learned) as f:
                 text = f.read()
+            if 'extends: "strict"' in text:
+                is_good(sbx, text)
         return r, text
     return run
+
+
+def is_good(sbx, text):
+    """sbxctl profile check takes it, and above each line its evidence stands as a comment."""
+    r = ctl(sbx, "profile", "check", sbx.learned)
+    assert (r.rc, r.out) == (0, f"{sbx.learned}: valid\n"), (r, text)
+    evidence = False
+    for line in text.splitlines():
+        if line.startswith("    - "):
+            assert evidence, (line, text)
+        evidence = line.startswith("    # ") and (evidence or bool(re.match(r" +# \d+x, first \S+Z, last \S+Z: ", line)))
 
 
 def entries(text):
