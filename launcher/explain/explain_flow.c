@@ -150,7 +150,7 @@ static void add_changes(const struct flow *f, struct sbx_explained *e)
 {
 	const struct sbx_policy_asked asked = {
 		.name = f->name[0] ? f->name : NULL,
-		.addr = f->addr.family ? &f->addr : NULL,
+		.addr = f->by_address ? &f->addr : NULL,
 		.proto = f->asked->proto,
 		.port = f->asked->port,
 		.workspace = f->asked->workspace,
@@ -267,8 +267,10 @@ int sbx_explain_flow(const struct sbx_policy *policy, const struct sbx_profile *
 	decide(&f);
 	if (f.by_address)
 		sbx_addr_format(&f.addr, addr, sizeof(addr));
-	sbx_text_cut(what, sizeof(what), f.by_address && f.addr.family == 6 ? "[%s]:%u" : "%s:%u",
-		     f.by_address ? addr : f.name, asked->port);
+	sbx_text_cut(what, sizeof(what),
+		     f.by_address && f.addr.family == 6 ? "[%s]:%u%s" : "%s:%u%s",
+		     f.by_address ? addr : f.name, asked->port,
+		     asked->proto == SBX_PROTO_UDP ? "/udp" : "");
 	sbx_text_cut(ret_e->subject, sizeof(ret_e->subject), "%s %s port %u",
 		     sbx_proto_str(asked->proto), asked->host, asked->port);
 	ret_e->allowed = f.verdict.action == SBX_ALLOW;

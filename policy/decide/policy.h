@@ -165,6 +165,7 @@ size_t sbx_policy_matches_addr(const struct sbx_policy *p, const struct sbx_addr
 enum sbx_change_kind {
 	SBX_CHANGE_FLAG = 0,	/* of sbx-run: "--allow 'pypi.org:22'" */
 	SBX_CHANGE_PROFILE,	/* an entry to write: "network.allow: pypi.org:22" */
+	SBX_CHANGE_PRIVATE,	/* the same, with `private: true` */
 	SBX_CHANGE_REMOVE,	/* an entry to remove: "the entry 'x.org' (dev.yaml:12)" */
 	SBX_CHANGE_RULE_ADD,	/* "sbxctl rules add --workspace W --type network ..." */
 	SBX_CHANGE_RULE_REMOVE, /* "sbxctl rules rm 12" */
@@ -190,8 +191,8 @@ struct sbx_policy_asked {
 	uint16_t port;	      /* not 0 */
 	const char *workspace, *id; /* for the text; NULL: "W", "ID" */
 };
-/* Each change alone turns the verdict @v of this policy on @asked into its opposite, where the
- * address's class permits it. The closest first. Returns their number; 0: nothing that is changed
+/* Each change alone turns the verdict @v of this policy on @asked into its opposite. The closest
+ * first. Returns their number; 0: nothing that is changed
  * for one sandbox or workspace does (a floor, mode offline). */
 size_t sbx_policy_changes(const struct sbx_policy *p, const struct sbx_policy_asked *asked,
 			  const struct sbx_verdict *v,

@@ -202,13 +202,51 @@ static struct sbx_policy_change *append(struct changes *c, enum sbx_change_kind 
 	return &c->v[c->n++];
 }
 
+/* The rule of a layer that decides on what was asked. */
+static uint32_t winner(const struct changes *c, enum sbx_layer layer)
+{
+	const struct sbx_policy_asked *a = c->asked;
+	struct sbx_name_levels levels;
+	struct sbx_addr addr;
+	uint32_t other;
+
+	if (!a->addr)
+		return sbx_match_name(c->p, a->name, &levels) ?
+			       sbx_match_first(c->p, &levels.v[layer], sbx_match_proto(a->proto),
+					       a->port) :
+			       SBX_NO_RULE;
+	addr = sbx_addr_unmap(a->addr);
+	return sbx_match_first_addr(c->p, layer, &addr, sbx_match_proto(a->proto), a->port, &other);
+}
+
+/* May an entry without `private: true` allow what was asked? Not where the address is of a class
+ * that is not dialled. */
+static bool may_allow(const struct changes *c)
+{
+	const struct sbx_policy_asked *a = c->asked;
+	struct sbx_addr addr;
+	uint32_t own;
+
+	if (!a->addr)
+		return true;
+	addr = sbx_addr_unmap(a->addr);
+	own = winner(c, SBX_LAYER_PROFILE);
+	return sbx_policy_class_allows(c->p, &addr, sbx_match_proto(a->proto), a->port,
+				       a->name || (own != SBX_NO_RULE &&
+						   c->p->rules[own].action == SBX_ALLOW &&
+						   c->p->rules[own].private_ok));
+}
+
 /* A change that adds an entry. */
 static void add_entry(struct changes *c, enum sbx_change_kind kind, enum sbx_action action,
 		      uint32_t priority)
 {
-	struct sbx_policy_change *x = append(c, kind);
 	const char *word = action == SBX_ALLOW ? "allow" : "deny", *q;
+	struct sbx_policy_change *x;
 
+	if (action == SBX_ALLOW && !may_allow(c))
+		return;
+	x = append(c, kind);
 	x->action = action;
 	x->priority = priority;
 	pattern_of(c->asked, action, x->pattern, sizeof(x->pattern));
@@ -278,23 +316,6 @@ static void add_rule(struct changes *c, enum sbx_action action, uint32_t rule)
 	add_entry(c, SBX_CHANGE_RULE_ADD, action, priority);
 }
 
-/* The rule of a layer that decides on what was asked. */
-static uint32_t winner(const struct changes *c, enum sbx_layer layer)
-{
-	const struct sbx_policy_asked *a = c->asked;
-	struct sbx_name_levels levels;
-	struct sbx_addr addr;
-	uint32_t other;
-
-	if (!a->addr)
-		return sbx_match_name(c->p, a->name, &levels) ?
-			       sbx_match_first(c->p, &levels.v[layer], sbx_match_proto(a->proto),
-					       a->port) :
-			       SBX_NO_RULE;
-	addr = sbx_addr_unmap(a->addr);
-	return sbx_match_first_addr(c->p, layer, &addr, sbx_match_proto(a->proto), a->port, &other);
-}
-
 static void allow_in_gap(struct changes *c)
 {
 	struct sbx_policy what_if = *c->p;
@@ -313,19 +334,28 @@ static void allow_in_gap(struct changes *c)
 		     or_word(c->asked->id, "ID"));
 }
 
-/* A private address that an entry allows already. */
-static void allow_class(struct changes *c)
+/* An entry for a private address, which a flag or a rule cannot write. @or_admit: one without
+ * `private: true` is there already. */
+static void allow_private(struct changes *c, bool or_admit)
 {
 	struct sbx_policy_change *x;
 
 	if (!c->asked->addr || sbx_addr_class(c->asked->addr) != SBX_ADDR_PRIVATE)
 		return;
-	x = append(c, SBX_CHANGE_PROFILE);
+	x = append(c, SBX_CHANGE_PRIVATE);
 	x->action = SBX_ALLOW;
 	pattern_of(c->asked, SBX_ALLOW, x->pattern, sizeof(x->pattern));
 	sbx_text_cut(x->text, sizeof(x->text),
-		     "an entry of network.allow with `private: true` for this address, or `admit` "
-		     "in system.yaml");
+		     "an entry of network.allow with `private: true` for this address%s",
+		     or_admit ? ", or `admit` in system.yaml" : "");
+}
+
+/* An entry of the profile allows what was asked. */
+static void allow_by_profile(struct changes *c)
+{
+	add_entry(c, SBX_CHANGE_FLAG, SBX_ALLOW, 0);
+	if (!may_allow(c))
+		allow_private(c, false);
 }
 
 static void turn_deny(struct changes *c, const struct sbx_verdict *v)
@@ -354,7 +384,7 @@ static void turn_deny(struct changes *c, const struct sbx_verdict *v)
 	case SBX_REASON_LIST_DENY:
 	case SBX_REASON_ADDRESS_DENIED:
 		if (!is_exact(c->p, v->rule))
-			add_entry(c, SBX_CHANGE_FLAG, SBX_ALLOW, 0);
+			allow_by_profile(c);
 		remove_entry(c, v->rule, SBX_DENY);
 		add_entry(c, SBX_CHANGE_NET, SBX_ALLOW, 0);
 		add_rule(c, SBX_ALLOW, SBX_NO_RULE);
@@ -365,13 +395,13 @@ static void turn_deny(struct changes *c, const struct sbx_verdict *v)
 		if (c->asked->name && c->asked->proto != SBX_PROTO_TCP &&
 		    sbx_policy_terminates(c->p, c->asked->name))
 			return;
-		add_entry(c, SBX_CHANGE_FLAG, SBX_ALLOW, 0);
+		allow_by_profile(c);
 		add_entry(c, SBX_CHANGE_PROFILE, SBX_ALLOW, 0);
 		add_entry(c, SBX_CHANGE_NET, SBX_ALLOW, 0);
 		add_rule(c, SBX_ALLOW, SBX_NO_RULE);
 		return;
 	case SBX_REASON_ADDRESS_CLASS:
-		allow_class(c);
+		allow_private(c, true);
 		return;
 	default:
 		return;

@@ -598,9 +598,8 @@ static bool is_admitted(const struct sbx_policy *p, const struct sbx_addr *addr,
 	return sbx_match_first_addr(p, SBX_LAYER_ADMIT, addr, proto, port, &other) != NO_RULE;
 }
 
-/* May an address of its class be dialled? */
-static bool class_allows(const struct sbx_policy *p, const struct sbx_addr *addr, uint8_t proto,
-			 uint16_t port, bool private_ok)
+bool sbx_policy_class_allows(const struct sbx_policy *p, const struct sbx_addr *addr, uint8_t proto,
+			     uint16_t port, bool private_ok)
 {
 	enum sbx_addr_class class = sbx_addr_class(addr);
 
@@ -661,7 +660,7 @@ struct sbx_verdict sbx_policy_decide_addr(const struct sbx_policy *p, const stru
 	if (addr_floor(p, &f, bit, port, &v))
 		return v;
 	v = decide_literal(p, &f, proto, port);
-	if (v.action == SBX_ALLOW && !class_allows(p, &f.v[0], bit, port, v.private_ok))
+	if (v.action == SBX_ALLOW && !sbx_policy_class_allows(p, &f.v[0], bit, port, v.private_ok))
 		return deny(SBX_REASON_ADDRESS_CLASS, v.rule);
 	return v;
 }
@@ -708,7 +707,7 @@ struct sbx_verdict sbx_policy_decide_resolved(const struct sbx_policy *p,
 	/* `private: true` may stand on the name's entry or on an entry for the address. */
 	own = match(p, SBX_LAYER_PROFILE, &f, bit, port, NULL);
 	v.private_ok = private_ok || (is_allow(p, own) && p->rules[own].private_ok);
-	if (!class_allows(p, &f.v[0], bit, port, v.private_ok))
+	if (!sbx_policy_class_allows(p, &f.v[0], bit, port, v.private_ok))
 		return deny(SBX_REASON_ADDRESS_CLASS, NO_RULE);
 	return v;
 }

@@ -46,6 +46,9 @@ struct sbx_name_levels {
 
 /* SBX_BLOB_TCP or _UDP; 0 for other protocols, which no rule covers. */
 uint8_t sbx_match_proto(enum sbx_proto proto);
+/* May an address of its class be dialled? @private_ok: an entry with `private: true` allows it. */
+bool sbx_policy_class_allows(const struct sbx_policy *p, const struct sbx_addr *addr, uint8_t proto,
+			     uint16_t port, bool private_ok);
 /* Does the rule cover the port? @proto as sbx_match_proto(). */
 bool sbx_match_covers(const struct sbx_policy *p, uint32_t rule, uint8_t proto, uint16_t port);
 

@@ -88,6 +88,17 @@ def test_the_changes_that_are_proposed_work(sbx, profile):
     assert r.rc != 0, r
 
 
+def test_the_changes_are_for_what_was_refused(sbx, profile):
+    """A name that is not allowed, whatever its address; a protocol; an address that no flag can allow."""
+    o = explain(sbx, "--profile", profile, "--address", "203.0.113.10", "tcp", "v4.test", 443, rc=1)
+    assert o["changes"] == explain(sbx, "--profile", profile, "tcp", "v4.test", 443, rc=1)["changes"], o
+    assert o["changes"][0] == "--allow v4.test", o
+    o = explain(sbx, "--profile", profile, "udp", "v4.test", 5353, rc=1)
+    assert o["changes"][0] == "--allow v4.test:5353/udp" and o["why"].endswith("pass --allow v4.test:5353/udp"), o
+    o = explain(sbx, "--profile", profile, "tcp", "10.0.0.1", 443, rc=1)
+    assert o["changes"] == ["an entry of network.allow with `private: true` for this address"], o
+
+
 def test_where_the_rule_is(sbx, profile):
     o = explain(sbx, "--profile", profile, "tcp", "deep.sub.wild.test", 443, rc=1)
     assert o["decided"]["text"] == "deep.sub.wild.test" and o["decided"]["layer"] == "profile", o

@@ -712,7 +712,11 @@ static void test_changes(void **state)
 	changes("rule 1 allow 10.0.0.0/8", "10.1.2.3",
 		"an entry of network.allow with `private: true` for this address, or `admit` in "
 		"system.yaml\n");
+	changes("", "10.1.2.3",
+		"an entry of network.allow with `private: true` for this address\n");
+	changes("airgap", "10.1.2.3", "");
 	changes("rule 1 allow 169.254.0.0/16", "169.254.1.1", "");
+	changes("", "169.254.1.1", "");
 	changes("rule 7 allow a.test", "a.test",
 		"sbxctl rules rm 1\n" ADD "deny --priority 7 a.test\n");
 	changes("live allow a.test", "a.test",

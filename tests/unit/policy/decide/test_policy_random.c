@@ -741,6 +741,10 @@ static bool turned(struct input *in, const struct sbx_policy_change *c, const st
 	case SBX_CHANGE_PROFILE:
 		assert_true(sbx_net_list_add_pattern(list, c->pattern, "", NULL) == 0);
 		break;
+	case SBX_CHANGE_PRIVATE:
+		assert_true(sbx_net_list_add_pattern(list, c->pattern, "", NULL) == 0);
+		list->v[list->n - 1].private_ok = true;
+		break;
 	case SBX_CHANGE_NET:
 		assert_true(add_live(in, c->action, c->pattern));
 		break;
@@ -775,7 +779,6 @@ static size_t changes_hold(struct input *in, const struct world *w, const struct
 	struct sbx_policy_change c[SBX_CHANGES_MAX];
 	struct sbx_verdict v = ask(w->p, f), now;
 	size_t n = sbx_policy_changes(w->p, &asked, &v, c), n_made = 0;
-	struct sbx_net_entry e;
 	int64_t row = 0;
 
 	assert_true(n <= SBX_CHANGES_MAX);
@@ -787,19 +790,10 @@ static size_t changes_hold(struct input *in, const struct world *w, const struct
 		assert_true((c[i].kind == SBX_CHANGE_RULE_REMOVE) == (c[i].row != 0));
 		if (c[i].kind == SBX_CHANGE_RULE_REMOVE)
 			row = c[i].row;
-		if (v.reason == SBX_REASON_ADDRESS_CLASS)
-			continue;
-		/* Loopback and the like cannot be allowed at all. */
-		if (*c[i].pattern && c[i].action == SBX_ALLOW &&
-		    sbx_net_entry_parse(c[i].pattern, SBX_PATTERN_ANY, false, &e, NULL) != 0)
-			continue;
-		if (*c[i].pattern && c[i].action == SBX_ALLOW)
-			sbx_net_entry_fini(&e);
 		if (!turned(in, &c[i], f, &now))
 			continue;
 		n_made++;
-		if (now.action == v.action && now.reason != SBX_REASON_ADDRESS_CLASS &&
-		    now.reason != SBX_REASON_NOT_TERMINATED) {
+		if (now.action == v.action && now.reason != SBX_REASON_NOT_TERMINATED) {
 			dump(w);
 			fail_msg("%s: %s %s is not turned by '%s': %s", show(f),
 				 sbx_action_str(v.action), sbx_reason_str(v.reason), c[i].text,
