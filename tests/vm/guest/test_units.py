@@ -51,6 +51,11 @@ def journal(**match):
     return [json.loads(line) for line in out.splitlines()]
 
 
+def states_of(sandbox):
+    """Its changes of state; its events have the same SBX_ID."""
+    return [e for e in journal(SBX_ID=sandbox) if "SBX_STATE" in e]
+
+
 @pytest.fixture
 def job():
     """job(NAME, TEXT): writes it and gives its unit."""
@@ -106,7 +111,7 @@ def test_a_job_is_up_while_its_command_runs(job):
     row = last()
     assert row["state"] not in ("preparing", "running") and row["ended_ms"]
     assert leftovers() == [] and not os.path.exists(CGROUP + group)
-    states = [(e["SBX_STATE"], e["SBX_UNIT"], e["_SYSTEMD_UNIT"]) for e in journal(SBX_ID=row["id"])]
+    states = [(e["SBX_STATE"], e["SBX_UNIT"], e["_SYSTEMD_UNIT"]) for e in states_of(row["id"])]
     assert [s[0] for s in states] == ["preparing", "running", row["state"]]
     assert {s[1:] for s in states} == {(unit, unit)}
 
@@ -149,7 +154,7 @@ def test_the_whole_unit_is_killed(job):
     states = {r["id"]: r["state"] for r in rows("SELECT id, state FROM sandbox")}
     assert (states[victim], states[lives]) == ("lost", "running")
     assert not os.path.exists(f"{CGROUP_OF_SLICE}/{unit}")
-    assert journal(SBX_ID=victim)[-1]["SBX_STATE"] == "lost"
+    assert states_of(victim)[-1]["SBX_STATE"] == "lost"
     assert show(other, "ActiveState") == "active"
 
 
