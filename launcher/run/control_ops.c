@@ -114,6 +114,11 @@ static int signal_number(const char *name)
 	return 0;
 }
 
+static bool freezes_by_cgroup(const struct sbx_run *r)
+{
+	return r->cgroup.dirs.command_fd >= 0;
+}
+
 static void op_signal(void *userdata, struct sbx_control_request *rq)
 {
 	struct sbx_run *r = userdata;
@@ -129,6 +134,11 @@ static void op_signal(void *userdata, struct sbx_control_request *rq)
 	}
 	if (!runs(r, rq))
 		return;
+	if (!exec && sig == SIGCONT && r->frozen && !freezes_by_cgroup(r)) {
+		sbx_control_refuse(r->control, rq->token, SBX_CONTROL_BUSY, "signal",
+				   "the sandbox is frozen: thaw it first");
+		return;
+	}
 	if (!exec)
 		e = sbx_supervise_forward(r, sig);
 	else
@@ -153,7 +163,7 @@ static int freeze(struct sbx_run *r, bool frozen)
 {
 	const struct sbx_cgroup *cg = &r->cgroup.dirs;
 
-	if (cg->command_fd >= 0)
+	if (freezes_by_cgroup(r))
 		return frozen ? sbx_cgroup_freeze(cg, r->stage.pid) : sbx_cgroup_thaw(cg);
 	sbx_stage_send(&r->stage, SBX_MSG_SIGNAL_ALL, frozen ? SIGSTOP : SIGCONT, NULL, 0);
 	return 0;
@@ -167,7 +177,7 @@ static void op_freeze(void *userdata, struct sbx_control_request *rq)
 
 	if (!runs(r, rq))
 		return;
-	e = r->frozen == frozen ? 0 : freeze(r, frozen);
+	e = frozen || r->frozen ? freeze(r, frozen) : 0;
 	if (e < 0) {
 		sbx_control_refuse(r->control, rq->token, SBX_CONTROL_FAILED, NULL,
 				   "cannot %s the sandbox: %s", frozen ? "freeze" : "thaw",

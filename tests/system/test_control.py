@@ -137,6 +137,35 @@ def test_freeze(sbx, clean):
         assert p.wait(20) == 137
 
 
+def test_frozen_until_it_is_thawed(sbx, clean):
+    """A signal through the socket thaws nothing, and freezing again stops what a signal from elsewhere made go on."""
+    def writes(p):
+        os.set_blocking(p.stdout.fileno(), False)
+        said = []
+        for _ in range(2):
+            time.sleep(0.3)
+            with contextlib.suppress(BlockingIOError):
+                said.append(os.read(p.stdout.fileno(), 1 << 20))
+        return len(said) == 2
+
+    code = "import time\nwhile True:\n    print(1, flush=True)\n    time.sleep(0.01)"
+    with running(sbx, ["python3", "-c", code]) as (p, path), Client(path) as c:
+        assert writes(p)
+        c.ask("freeze", frozen=True)
+        assert not writes(p)
+        assert c.refused("signal", signal="CONT") == {"v": 1, "ok": False, "code": "busy", "field": "signal",
+                                                      "error": "the sandbox is frozen: thaw it first"}
+        assert not writes(p)
+        for pid in named(p.pid, "python3"):
+            os.kill(int(pid), signal.SIGCONT)
+        assert writes(p)
+        c.ask("freeze", frozen=True)
+        assert not writes(p)
+        c.ask("freeze", frozen=False)
+        assert writes(p)
+        c.ask("signal", signal="CONT")
+
+
 def test_the_wall_time_ends_a_frozen_sandbox(sbx, clean):
     with running(sbx, args=["--profile", "none", "--limit", "wall_time=2s"]) as (p, path), Client(path) as c:
         c.ask("freeze", frozen=True)
