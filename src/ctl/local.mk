@@ -29,6 +29,7 @@ noinst_LIBRARIES += %reldir%/libsbx-ctl-commands.a
 	%reldir%/answers/explain_view.c %reldir%/answers/explain_view.h \
 	%reldir%/answers/text_diff.c %reldir%/answers/text_diff.h \
 	%reldir%/exec/cmd_exec.c %reldir%/exec/exec.h \
+	%reldir%/exec/exec_pipes.c %reldir%/exec/exec_pipes.h \
 	%reldir%/exec/exec_terminal.c %reldir%/exec/exec_terminal.h \
 	%reldir%/data/change.c %reldir%/data/change.h \
 	%reldir%/data/cmd_db.c \

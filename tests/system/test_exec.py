@@ -541,12 +541,17 @@ def test_sbxctl_exec(sbx):
     assert r.rc == 125 and r.err.startswith("sbxctl: ")
 
 
+def wait_named(p):
+    """The pid of the sbxctl that @p is, or became."""
+    return int(named(p.pid, "sbxctl")[0]) if named(p.pid, "sbxctl") else p.pid
+
+
 def test_sbxctl_exec_signals(sbx):
     script = "for s in INT TERM HUP QUIT USR1 USR2; do trap \"echo $s\" $s; done; echo up; while :; do sleep 0.05; done"
     with sandbox(sbx) as (main, path):
         p = sbx.popen(["exec", id_of(path)], ["sh", "-c", script], program="bin/sbxctl")
         assert p.stdout.readline() == "up\n"
-        pid = named(p.pid, "sbxctl")[0] if named(p.pid, "sbxctl") else p.pid
+        pid = wait_named(p)
         for name in ("USR1", "TERM", "INT", "HUP", "QUIT", "USR2"):
             os.kill(pid, getattr(signal, f"SIG{name}"))
             assert p.stdout.readline() == f"{name}\n"
@@ -586,7 +591,7 @@ def test_sbxctl_exec_in_a_terminal(sbx):
         until(b"tty")
         assert not termios.tcgetattr(slave)[3] & (termios.ICANON | termios.ECHO | termios.ISIG)
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 44, 88, 0, 0))
-        pid = named(p.pid, "sbxctl")[0] if named(p.pid, "sbxctl") else p.pid
+        pid = wait_named(p)
         os.kill(pid, signal.SIGWINCH)
         time.sleep(0.2)
         os.write(master, b"stty size\n")
@@ -620,3 +625,101 @@ def test_commands_leave_room_for_requests(sbx):
                 r = sbx.run(args, [], program="bin/sbxctl")
                 assert r.rc == 0, r
             assert p.wait(20) == 137
+
+
+# A process that stays: it says what each of its descriptors is, and then reads all keys that it can.
+STAYS = r"""
+import os, sys
+print(sys.stdin.isatty(), sys.stdout.isatty(), sys.stderr.isatty(), flush=True)
+if os.fork():
+    os._exit(4)
+os.setsid()
+for fd in range(3):
+    if os.fork() == 0:
+        while True:
+            with open("keys", "ab") as f:
+                f.write(os.read(fd, 100))
+"""
+
+
+@pytest.mark.parametrize("options", [[], ["-i"]], ids=["empty", "input"])
+def test_sbxctl_exec_keeps_our_terminal(sbx, options):
+    """A process that the command leaves behind lives as long as the sandbox: it must not have the caller's terminal."""
+    with sandbox(sbx) as (_, path):
+        master, slave = pty.openpty()
+        stdio = {"stdin": slave, "stdout": slave, "stderr": slave}
+        try:
+            p = sbx.popen(["exec", *options, id_of(path)], [PYTHON, "-c", STAYS], program="bin/sbxctl", **stdio)
+            assert p.wait(20) == 4
+            assert os.read(master, 100) == b"False False False\r\n"
+            os.write(master, b"for the shell\n")
+            assert os.read(master, 100) == b"for the shell\r\n"
+            time.sleep(0.5)
+            assert os.read(slave, 100) == b"for the shell\n"
+            assert not os.path.exists(os.path.join(sbx.work, "keys")) or not os.path.getsize(os.path.join(sbx.work, "keys"))
+        finally:
+            os.close(master)
+            os.close(slave)
+
+
+def test_sbxctl_exec_from_a_terminal(sbx):
+    """Without -t: what the command writes comes in its order, input comes by lines and ends with Ctrl-D."""
+    with sandbox(sbx) as (_, path):
+        master, slave = pty.openpty()
+        modes = termios.tcgetattr(slave)
+        modes[3] &= ~termios.ECHO
+        termios.tcsetattr(slave, termios.TCSANOW, modes)
+        stdio = {"stdin": slave, "stdout": slave, "stderr": slave}
+
+        def until(what):
+            data = b""
+            while what not in data:
+                data += os.read(master, 4096)
+            return data
+
+        script = "for i in $(seq 500); do echo out$i; echo err$i >&2; done"
+        p = sbx.popen(["exec", id_of(path)], ["sh", "-c", script], program="bin/sbxctl", **stdio)
+        assert until(b"err500\r\n") == b"".join(b"out%d\r\nerr%d\r\n" % (i, i) for i in range(1, 501))
+        assert p.wait(20) == 0
+        p = sbx.popen(["exec", "-i", id_of(path)], ["sh", "-c", "wc -l; exit 7"], program="bin/sbxctl", **stdio)
+        os.write(master, b"one\ntwo\n\x04")
+        assert until(b"\n") == b"2\r\n" and p.wait(20) == 7
+        # A command that reads nothing, one that has closed its output, and one whose reader lives on.
+        p = sbx.popen(["exec", "-i", id_of(path)], ["sh", "-c", "exec <&-; sleep 1"], program="bin/sbxctl", **stdio)
+        os.write(master, b"typed\n" * 100)
+        assert p.wait(20) == 0
+        termios.tcflush(slave, termios.TCIFLUSH)
+        p = sbx.popen(["exec", id_of(path)], ["sh", "-c", "exec >&- 2>&-; sleep 1; exit 3"], program="bin/sbxctl", **stdio)
+        assert p.wait(20) == 3
+        p = sbx.popen(["exec", id_of(path)], ["sh", "-c", "while :; do echo x; done & exit 5"], program="bin/sbxctl", **stdio)
+        reader = threading.Thread(target=lambda: [None for _ in iter(lambda: p.poll() is None and os.read(master, 4096), False)])
+        reader.start()
+        assert p.wait(20) == 5
+        os.write(slave, b"end")
+        reader.join(20)
+        os.close(master)
+        os.close(slave)
+
+
+def test_sbxctl_exec_of_a_command_that_does_not_start(sbx):
+    """A sandbox that is frozen, or a process inside, stops it before it executes: a second Ctrl-C gives up."""
+    with sandbox(sbx) as (p, path):
+        with control.Client(path) as c:
+            c.ask("freeze", frozen=True)
+        x = sbx.popen(["exec", id_of(path)], ["true"], program="bin/sbxctl")
+        pid = wait_named(x)
+        time.sleep(0.5)
+        os.kill(pid, signal.SIGINT)
+        time.sleep(0.3)
+        assert x.poll() is None
+        os.kill(pid, signal.SIGINT)
+        assert x.wait(10) == 130
+        assert x.stderr.readline() == "sbxctl: the command has not started, and may still start\n"
+        x = sbx.popen(["exec", id_of(path)], ["sh", "-c", "trap 'echo int; exit 6' INT; sleep 5 & wait"], program="bin/sbxctl")
+        pid = wait_named(x)
+        time.sleep(0.5)
+        os.kill(pid, signal.SIGINT)
+        with control.Client(path) as c:
+            c.ask("freeze", frozen=False)
+        assert x.wait(20) in (6, 130)
+        x.communicate()

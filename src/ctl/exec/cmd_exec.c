@@ -2,12 +2,15 @@
 /*
  * sbxctl exec: run a command in a live sandbox, as if it were a child.
  *
- * Without -t the command gets our own descriptors, and nothing is copied here. Signals that we get
- * go to its process group. With -t it gets a terminal of its own, and -i copies the keys: then they
- * make the signals inside.
+ * Without -t the command gets our own descriptors, or pipes where these are our terminal
+ * (exec_pipes.c). Signals that we get go to its process group. With -t it gets a terminal of its
+ * own, and -i copies the keys: then they make the signals inside.
  *
  * All signals that we handle are blocked and read from a signalfd, so the terminal is given back on
  * every way out but SIGKILL. SIGTSTP stops the command, and then us; SIGCONT goes on with both.
+ *
+ * A command may wait long for its start: in a frozen sandbox, or because a process inside stopped
+ * it. Signals wait with it; the second that would end us does so.
  *
  * The exit status is the command's, 128 + N for signal N; 125 when nothing was executed, 126 when
  * the command is denied or not executable, 127 when it is not there.
@@ -24,6 +27,7 @@
 
 #include "base/cleanup.h"
 #include "ctl/exec/exec.h"
+#include "ctl/exec/exec_pipes.h"
 #include "ctl/exec/exec_terminal.h"
 #include "ctl/frame/places.h"
 #include "ctl/live/ask.h"
@@ -64,6 +68,7 @@ struct exec {
 	struct sbx_ctl *ctl;
 	struct sbx_control_client *client;
 	struct sbx_exec_terminal terminal;
+	struct sbx_exec_pipes pipes; /* without -t */
 	int signals;
 	json_int_t number;     /* 0: not executed yet */
 	uint64_t early;	       /* 1 << N: signals that came before */
@@ -88,11 +93,24 @@ static int open_signals(int *ret_fd)
 	return *ret_fd < 0 ? -errno : 0;
 }
 
+/* A signal before the command has started. */
+static void keep_signal(struct exec *x, int sig)
+{
+	const uint64_t ends = UINT64_C(1) << SIGINT | UINT64_C(1) << SIGTERM |
+			      UINT64_C(1) << SIGHUP | UINT64_C(1) << SIGQUIT;
+
+	if (x->early & ends && UINT64_C(1) << sig & ends) {
+		sbx_err_set(&x->ctl->err, "the command has not started, and may still start");
+		x->status = 128 + sig;
+	}
+	x->early |= UINT64_C(1) << sig;
+}
+
 /* The answer, which says only that it was sent, comes among the other lines. */
 static void send_signal(struct exec *x, int sig)
 {
 	if (!x->number) {
-		x->early |= UINT64_C(1) << sig;
+		keep_signal(x, sig);
 		return;
 	}
 	sbx_control_send(x->client,
@@ -237,7 +255,10 @@ static int send_request(struct exec *x)
 	const struct values *v = x->ctl->values;
 	int slave = x->terminal.slave;
 	SBX_AUTO_CLOSE int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-	const int own[] = { v->interactive ? STDIN_FILENO : null_fd, STDOUT_FILENO, STDERR_FILENO };
+	const int own[] = { v->interactive ? sbx_exec_pipes_theirs(&x->pipes, STDIN_FILENO) :
+					     null_fd,
+			    sbx_exec_pipes_theirs(&x->pipes, STDOUT_FILENO),
+			    sbx_exec_pipes_theirs(&x->pipes, STDERR_FILENO) };
 	const int pty[] = { slave, slave, slave };
 	json_t *q = request(x->ctl);
 
@@ -257,6 +278,7 @@ static void drain(struct exec *x)
 {
 	struct pollfd p = { .fd = x->terminal.master, .events = POLLIN };
 
+	sbx_exec_pipes_drain(&x->pipes);
 	x->terminal.reads = false;
 	x->terminal.n_in = 0;
 	while (p.fd >= 0 && poll(&p, 1, 0) > 0)
@@ -270,7 +292,7 @@ static void wait_for_end(struct exec *x)
 
 	while (x->status < 0) {
 		short input = open ? sbx_exec_terminal_input_events(&x->terminal) : 0;
-		struct pollfd p[] = {
+		struct pollfd p[4 + SBX_EXEC_PIPES_POLLS] = {
 			{ .fd = sbx_control_fd(x->client), .events = POLLIN },
 			{ .fd = x->signals, .events = POLLIN },
 			{ .fd = open ? x->terminal.master : -1,
@@ -278,12 +300,14 @@ static void wait_for_end(struct exec *x)
 			{ .fd = input ? STDIN_FILENO : -1, .events = input },
 		};
 
+		sbx_exec_pipes_fill(&x->pipes, p + 4);
 		if (!sbx_control_has_line(x->client) && poll(p, SBX_N_ELEMENTS(p), -1) < 0)
 			continue;
 		if (p[1].revents)
 			on_signals(x);
 		if (open && (p[2].revents || p[3].revents))
 			open = sbx_exec_terminal_copy(&x->terminal, p[2].revents, p[3].revents);
+		sbx_exec_pipes_copy(&x->pipes, p + 4);
 		if (p[0].revents || sbx_control_has_line(x->client))
 			on_client(x);
 	}
@@ -297,10 +321,13 @@ static int execute(struct exec *x)
 
 	if (e == 0 && v->tty)
 		e = sbx_exec_terminal_open(&x->terminal, v->interactive, &x->ctl->err);
+	if (e == 0 && !v->tty)
+		e = sbx_exec_pipes_open(&x->pipes, v->interactive, &x->ctl->err);
 	if (e == 0)
 		e = send_request(x);
 	if (e != 0)
 		return e;
+	sbx_exec_pipes_sent(&x->pipes);
 	x->terminal.slave = sbx_fd_close(x->terminal.slave);
 	sbx_exec_terminal_raw(&x->terminal);
 	wait_for_end(x);
@@ -318,7 +345,9 @@ static int run(struct sbx_ctl *ctl)
 		return SBX_CTL_FAILED;
 	x.client = client;
 	sbx_exec_terminal_init(&x.terminal);
+	sbx_exec_pipes_init(&x.pipes);
 	r = execute(&x);
+	sbx_exec_pipes_fini(&x.pipes);
 	sbx_exec_terminal_fini(&x.terminal);
 	sbx_fd_close(x.signals);
 	if (r == 0)
@@ -338,7 +367,8 @@ const struct sbx_ctl_command sbx_cmd_exec = {
 	.n_options = SBX_N_ELEMENTS(options),
 	.n_values = sizeof(struct values),
 	.help = "run another command in a sandbox",
-	.more = ", under all that holds for its first one",
+	.more = ", under all that holds for its first one. Without -t, standard input, output and "
+		"error are pipes where our own are a terminal",
 	.example = "sbxctl exec -it 3f2a -- bash",
 	.run = run,
 };

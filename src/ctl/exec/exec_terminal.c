@@ -87,7 +87,7 @@ short sbx_exec_terminal_input_events(const struct sbx_exec_terminal *t)
 	return t->reads && !t->n_in ? POLLIN : 0;
 }
 
-static void write_all(int fd, const char *p, size_t n)
+void sbx_exec_write_all(int fd, const char *p, size_t n)
 {
 	while (n > 0) {
 		ssize_t r = write(fd, p, n);
@@ -136,6 +136,6 @@ bool sbx_exec_terminal_copy(struct sbx_exec_terminal *t, short master, short inp
 		return true;
 	n = read(t->master, out, sizeof(out));
 	if (n > 0)
-		write_all(STDOUT_FILENO, out, (size_t)n);
+		sbx_exec_write_all(STDOUT_FILENO, out, (size_t)n);
 	return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
 }

@@ -38,4 +38,7 @@ short sbx_exec_terminal_input_events(const struct sbx_exec_terminal *t);
 /* Copies what is there now. False: the command's end is closed. */
 bool sbx_exec_terminal_copy(struct sbx_exec_terminal *t, short master, short input);
 
+/* Writes all of it, unless that fails. */
+void sbx_exec_write_all(int fd, const char *p, size_t n);
+
 #endif
