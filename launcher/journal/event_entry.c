@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#include "base/count.h"
 #include "base/err.h"
 #include "base/text.h"
 #include "launcher/journal/entry.h"
@@ -109,8 +110,7 @@ void sbx_event_entry_send(struct sbx_event_entries *sent, const struct sbx_event
 		sent->n++;
 		send_one(e);
 	} else {
-		*left_out = *left_out > UINT64_MAX - e->event->count ? UINT64_MAX :
-								       *left_out + e->event->count;
+		*left_out = sbx_count_add(*left_out, e->event->count);
 	}
 }
 

@@ -8,12 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROOM_AT_FIRST 16
+#include "base/count.h"
 
-static uint64_t add(uint64_t a, uint64_t b)
-{
-	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
+#define ROOM_AT_FIRST 16
 
 /* FNV-1a */
 static uint32_t hash_bytes(uint32_t hash, const void *p, size_t n)
@@ -71,13 +68,13 @@ void sbx_learn_event(struct sbx_learn *l, const struct sbx_event *e)
 
 		if (x->hash != hash || !is_same(&x->e, e))
 			continue;
-		x->e.count = add(x->e.count, e->count);
+		x->e.count = sbx_count_add(x->e.count, e->count);
 		if (e->ts_ms > x->last_ms)
 			x->last_ms = e->ts_ms;
 		return;
 	}
 	if (e->reason == SBX_REASON_OVERFLOW || !grow(l)) {
-		l->n_others = add(l->n_others, e->count);
+		l->n_others = sbx_count_add(l->n_others, e->count);
 		return;
 	}
 	l->v[l->n++] = (struct sbx_learned){ .e = *e, .last_ms = e->ts_ms, .hash = hash };

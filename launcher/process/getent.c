@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "launcher/process/signals.h"
 #include "sys/process/proc.h"
 
 /* and an errno: our child could not become getent, whose own statuses are below 4 */
@@ -45,12 +46,8 @@ static _Noreturn void exec_getent(const struct getent *g)
 	static char *no_env[] = { NULL };
 	char *argv[3 + SBX_GETENT_KEYS_MAX] = { name, database };
 	int number = 1, r;
-	sigset_t none;
 
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	signal(SIGPIPE, SIG_DFL);
-	signal(SIGXFSZ, SIG_DFL);
+	sbx_signals_reset();
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (size_t i = 0; i < g->n_keys; i++)
 		if (!(argv[2 + i] = strdup(g->keys[i])))

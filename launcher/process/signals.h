@@ -17,4 +17,16 @@ static inline void sbx_signals_forwarded(sigset_t *ret_set)
 		sigaddset(ret_set, signals[i]);
 }
 
+/* For a child that becomes a program of others: blocks no signal, and ignores none that we
+ * ignore. */
+static inline void sbx_signals_reset(void)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
+}
+
 #endif

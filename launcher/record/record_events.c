@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/count.h"
 #include "base/text.h"
 #include "launcher/record/record.h"
 #include "launcher/record/record_internal.h"
@@ -203,7 +204,7 @@ static void count_unrecorded(struct sbx_recorder *r, const struct sbx_event *e)
 {
 	uint64_t *sum = &r->unrecorded[e->action < SBX_N_ACTIONS ? e->action : SBX_DENY];
 
-	*sum = *sum > UINT64_MAX - e->count ? UINT64_MAX : *sum + e->count;
+	*sum = sbx_count_add(*sum, e->count);
 }
 
 /* Most runs have no event: the first one allocates the memory. */

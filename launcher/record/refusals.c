@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/count.h"
 #include "base/err.h"
 #include "base/text.h"
 #include "policy/decide/policy.h"
@@ -26,11 +27,6 @@ struct sbx_refusals {
 	uint64_t n_others;
 	struct item v[SBX_REFUSALS_MAX]; /* last, because it is mostly never touched */
 };
-
-static uint64_t add(uint64_t a, uint64_t b)
-{
-	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
 
 static bool is_same(const struct sbx_event *a, const struct sbx_event *b)
 {
@@ -50,9 +46,9 @@ void sbx_refusals_add(struct sbx_refusals **list, const struct sbx_event *e)
 	while (i < l->n && !is_same(&l->v[i].e, e))
 		i++;
 	if (e->reason == SBX_REASON_OVERFLOW || i == SBX_REFUSALS_MAX) {
-		l->n_others = add(l->n_others, e->count);
+		l->n_others = sbx_count_add(l->n_others, e->count);
 	} else if (i < l->n) {
-		l->v[i].e.count = add(l->v[i].e.count, e->count);
+		l->v[i].e.count = sbx_count_add(l->v[i].e.count, e->count);
 		l->v[i].has_others |= strcmp(l->v[i].e.request, e->request) != 0;
 	} else {
 		l->v[i].e = *e;

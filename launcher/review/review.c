@@ -2,6 +2,7 @@
 #include "launcher/review/review.h"
 
 #include "base/cleanup.h"
+#include "base/count.h"
 
 static const char *const cause_names[] = {
 	[SBX_REVIEW_DENIES] = "denies",
@@ -35,8 +36,7 @@ unsigned int sbx_review_add(struct sbx_review *r, const struct sbx_event *e, uin
 
 	if (e->action != SBX_DENY || sbx_reason_is_failure((enum sbx_reason)e->reason))
 		return 0;
-	r->n_denies =
-		r->n_denies > UINT64_MAX - e->count ? UINT64_MAX : r->n_denies + e->count;
+	r->n_denies = sbx_count_add(r->n_denies, e->count);
 	for (unsigned int c = 0; c < SBX_N_REVIEW_CAUSES; c++) {
 		struct sbx_review_task *t = &r->tasks[c];
 

@@ -27,6 +27,7 @@
 #include "base/text.h"
 #include "ipc/channel.h"
 #include "launcher/process/exec_failed.h"
+#include "launcher/process/signals.h"
 #include "sys/process/proc.h"
 
 #define FD_CHANNEL  3
@@ -45,12 +46,8 @@ static _Noreturn void exec_hook(const struct sbx_str_list *hook, char *const *en
 {
 	char **argv = calloc(hook->n + 2, sizeof(*argv));
 	int r = argv ? 0 : -ENOMEM;
-	sigset_t none;
 
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	signal(SIGPIPE, SIG_DFL);
-	signal(SIGXFSZ, SIG_DFL);
+	sbx_signals_reset();
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	if (getppid() != parent)

@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "launcher/process/exec_failed.h"
+#include "launcher/process/signals.h"
 #include "launcher/secrets/user_file.h"
 #include "policy/profile/secret.h"
 #include "sys/process/proc.h"
@@ -131,12 +132,8 @@ static _Noreturn void exec_command(const struct sbx_secret *s, const struct sbx_
 	int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	int r = !argv ? -ENOMEM : null_fd < 0 ? -errno : 0;
 	const int fds[] = { null_fd, out, STDERR_FILENO }, numbers[] = { 0, 1, 2 };
-	sigset_t none;
 
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	signal(SIGPIPE, SIG_DFL);
-	signal(SIGXFSZ, SIG_DFL);
+	sbx_signals_reset();
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	if (getppid() != parent)

@@ -24,6 +24,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/count.h"
 
 #define N_KEYS_MAX 65536
 #define NONE	   UINT32_MAX
@@ -94,19 +95,14 @@ struct sbx_fold *sbx_fold_free(struct sbx_fold *f)
 	return NULL;
 }
 
-static uint64_t count_sum(uint64_t a, uint64_t b)
-{
-	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
-
 /* @v is folded into @sum. */
 static void add_amounts(struct sbx_event *sum, const struct sbx_event *v)
 {
 	if (v->ts_ms < sum->ts_ms)
 		sum->ts_ms = v->ts_ms;
-	sum->count = count_sum(sum->count, v->count);
-	sum->bytes_out = count_sum(sum->bytes_out, v->bytes_out);
-	sum->bytes_in = count_sum(sum->bytes_in, v->bytes_in);
+	sum->count = sbx_count_add(sum->count, v->count);
+	sum->bytes_out = sbx_count_add(sum->bytes_out, v->bytes_out);
+	sum->bytes_in = sbx_count_add(sum->bytes_in, v->bytes_in);
 	if (v->duration_ms > sum->duration_ms)
 		sum->duration_ms = v->duration_ms;
 }
@@ -232,7 +228,7 @@ static void overflow_add(struct sbx_fold *f, const struct sbx_event *v, uint64_t
 			.reason = SBX_REASON_OVERFLOW,
 		};
 	} else {
-		f->n_folded = count_sum(f->n_folded, 1);
+		f->n_folded = sbx_count_add(f->n_folded, 1);
 	}
 	add_amounts(&o->v, v);
 }
@@ -251,7 +247,7 @@ void sbx_fold_add(struct sbx_fold *f, const struct sbx_event *v, uint64_t now_ms
 	hash = hash_event(f->seed, v);
 	s = slot_find(f, hash, v);
 	if (s) {
-		f->n_folded = count_sum(f->n_folded, 1);
+		f->n_folded = sbx_count_add(f->n_folded, 1);
 		add_amounts(&s->v, v);
 		return;
 	}
@@ -260,7 +256,7 @@ void sbx_fold_add(struct sbx_fold *f, const struct sbx_event *v, uint64_t now_ms
 		s->v = *v;
 		return;
 	}
-	f->n_overflowed = count_sum(f->n_overflowed, 1);
+	f->n_overflowed = sbx_count_add(f->n_overflowed, 1);
 	overflow_add(f, v, now_ms);
 }
 

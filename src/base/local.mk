@@ -5,6 +5,7 @@ noinst_LIBRARIES += %reldir%/libsbx-base.a
 %canon_reldir%_libsbx_base_a_SOURCES = \
 	%reldir%/addr.c %reldir%/addr.h \
 	%reldir%/cleanup.h \
+	%reldir%/count.h \
 	%reldir%/err.c %reldir%/err.h \
 	%reldir%/event.h \
 	%reldir%/fold.c %reldir%/fold.h \

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/count.h"
+
 #define N (SBX_RATE_SLOTS + 1)
 
 void sbx_rate_init(struct sbx_rate *r, uint64_t limit, uint64_t window_ms)
@@ -11,11 +13,6 @@ void sbx_rate_init(struct sbx_rate *r, uint64_t limit, uint64_t window_ms)
 		.limit = limit,
 		.slot_ms = window_ms / SBX_RATE_SLOTS + (window_ms % SBX_RATE_SLOTS != 0),
 	};
-}
-
-static uint64_t sum_of(uint64_t a, uint64_t b)
-{
-	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
 /* Empties the slots that @slot is the first to use again. */
@@ -38,8 +35,8 @@ bool sbx_rate_add(struct sbx_rate *r, uint64_t now_ms, uint64_t n)
 	slot = now_ms / r->slot_ms;
 	if (slot > r->newest)
 		advance(r, slot);
-	r->n[r->newest % N] = sum_of(r->n[r->newest % N], n);
+	r->n[r->newest % N] = sbx_count_add(r->n[r->newest % N], n);
 	for (unsigned int i = 0; i < N; i++)
-		sum = sum_of(sum, r->n[i]);
+		sum = sbx_count_add(sum, r->n[i]);
 	return sum > r->limit;
 }
