@@ -291,6 +291,25 @@ void sbx_report_flow(struct sbx_context *ctx, enum sbx_proto proto, const struct
 	report(ctx, proto, v, addr, port, name, "", carried);
 }
 
+void sbx_report_open_flow(const struct sbx_context *ctx, const struct sbx_flow_target *target,
+			  const struct sbx_addr *reached, const struct sbx_carried *carried,
+			  struct sbx_msg_flow *ret_flow)
+{
+	*ret_flow = (struct sbx_msg_flow){
+		.port = target->port,
+		.proto = (uint8_t)target->proto,
+		.bytes_out = carried->bytes_out,
+		.bytes_in = carried->bytes_in,
+		.age_ms = carried->duration_ms,
+	};
+	if (reached)
+		ret_flow->addr = *reached;
+	if (target->name)
+		sbx_text_cut(ret_flow->name, sizeof(ret_flow->name), "%s", target->name);
+	sbx_text_cut(ret_flow->rule, sizeof(ret_flow->rule), "%s",
+		     sbx_policy_rule_text(ctx->core.policy, target->verdict.rule));
+}
+
 void sbx_report_request(struct sbx_context *ctx, const struct sbx_verdict *v,
 			const struct sbx_addr *addr, uint16_t port, const char *name,
 			const char *request)

@@ -16,8 +16,7 @@ int sbx_report_new(struct sbx_context *ctx, int fd);
 void sbx_report_free(struct sbx_report *rep);
 
 /* Records one refusal, or one address that may be used from now on. @addr and @name may be NULL. An
- * event that finds no room
- * is counted; without memory the broker ends. */
+ * event that finds no room is counted; without memory the broker ends. */
 void sbx_report_event(struct sbx_context *ctx, enum sbx_proto proto, const struct sbx_verdict *v,
 		      const struct sbx_addr *addr, uint16_t port, const char *name);
 /* The numbers of a flow that was carried. */
@@ -29,6 +28,10 @@ struct sbx_carried {
 void sbx_report_flow(struct sbx_context *ctx, enum sbx_proto proto, const struct sbx_verdict *v,
 		     const struct sbx_addr *addr, uint16_t port, const char *name,
 		     const struct sbx_carried *carried);
+/* Fills in one flow for FLOW_LIST. @reached NULL: nothing was dialled yet, or a proxy. */
+void sbx_report_open_flow(const struct sbx_context *ctx, const struct sbx_flow_target *target,
+			  const struct sbx_addr *reached, const struct sbx_carried *carried,
+			  struct sbx_msg_flow *ret_flow);
 /* Records one refused request to a terminated host. @request: struct sbx_event. */
 void sbx_report_request(struct sbx_context *ctx, const struct sbx_verdict *v,
 			const struct sbx_addr *addr, uint16_t port, const char *name,
@@ -40,9 +43,8 @@ void sbx_report_lost(struct sbx_context *ctx, uint32_t n);
  * wait at a time. 0, or -errno: the channel is broken. */
 int sbx_report_send(struct sbx_report *rep, struct sbx_span packet);
 
-/* Sends an answer to the launcher, now or as soon as it reads; copies it. In the order of the
- * calls.
- * 0, -ENOMEM, or -errno: the channel is broken. */
+/* Sends an answer to the launcher, now or as soon as it reads, in the order of the calls; copies
+ * it. 0, -ENOMEM, or -errno: the channel is broken. */
 int sbx_report_post(struct sbx_report *rep, struct sbx_span packet);
 
 /* RELEASE came: drops the self-test's events and its numbers. Later events are the command's. */

@@ -19,7 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "broker/io/report.h"
 
 #define NAMED_MAX 16
@@ -147,22 +146,18 @@ static bool is_open(const struct sbx_tcp_flow *f)
 void sbx_tcp_list(struct sbx_tcp *t, sbx_flow_fn fn, void *userdata)
 {
 	for (const struct sbx_tcp_flow *f = t->first; f; f = f->next) {
-		struct sbx_msg_flow m = {
-			.port = f->target.port,
-			.proto = SBX_PROTO_TCP,
+		const struct sbx_carried carried = {
 			.bytes_out = f->up.n_bytes,
 			.bytes_in = f->down.n_bytes,
-			.age_ms = sbx_now_ms() - f->began_ms,
+			.duration_ms = sbx_now_ms() - f->began_ms,
 		};
+		bool reached = f->carried && !sbx_tcp_uses_proxy(f->ctx);
+		struct sbx_msg_flow m;
 
 		if (!is_open(f))
 			continue;
-		if (f->carried && !sbx_tcp_uses_proxy(f->ctx))
-			m.addr = f->reached;
-		if (f->target.name)
-			sbx_text_cut(m.name, sizeof(m.name), "%s", f->target.name);
-		sbx_text_cut(m.rule, sizeof(m.rule), "%s",
-			     sbx_policy_rule_text(f->ctx->core.policy, f->target.verdict.rule));
+		sbx_report_open_flow(f->ctx, &f->target, reached ? &f->reached : NULL, &carried,
+				     &m);
 		fn(userdata, &m);
 	}
 	sbx_tcp_handed_list(t, fn, userdata);

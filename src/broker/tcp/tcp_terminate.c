@@ -272,21 +272,12 @@ void sbx_tcp_handed_list(struct sbx_tcp *t, sbx_flow_fn fn, void *userdata)
 {
 	for (const struct sbx_tcp_handed *h = t->handed; h; h = h->next) {
 		struct sbx_carried c = so_far(h);
-		struct sbx_msg_flow m = {
-			.port = h->target.port,
-			.proto = SBX_PROTO_TCP,
-			.bytes_out = c.bytes_out,
-			.bytes_in = c.bytes_in,
-			.age_ms = c.duration_ms,
-		};
+		struct sbx_msg_flow m;
 
 		if (!h->carried)
 			continue;
-		if (!sbx_tcp_uses_proxy(t->ctx))
-			m.addr = h->reached;
-		sbx_text_cut(m.name, sizeof(m.name), "%s", h->target.name);
-		sbx_text_cut(m.rule, sizeof(m.rule), "%s",
-			     sbx_policy_rule_text(t->ctx->core.policy, h->target.verdict.rule));
+		sbx_report_open_flow(t->ctx, &h->target,
+				     sbx_tcp_uses_proxy(t->ctx) ? NULL : &h->reached, &c, &m);
 		fn(userdata, &m);
 	}
 }

@@ -22,7 +22,6 @@
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
-#include "base/text.h"
 #include "broker/io/report.h"
 
 #define BATCH		32
@@ -609,20 +608,15 @@ void sbx_udp_list(struct sbx_udp *u, void (*fn)(void *userdata, const struct sbx
 		  void *userdata)
 {
 	for (struct flow *f = next_of(u, NULL); f; f = next_of(u, f)) {
-		struct sbx_msg_flow m = {
-			.port = f->target.port,
-			.proto = SBX_PROTO_UDP,
+		const struct sbx_carried carried = {
 			.bytes_out = f->bytes_out,
 			.bytes_in = f->bytes_in,
-			.age_ms = sbx_now_ms() - f->began_ms,
+			.duration_ms = sbx_now_ms() - f->began_ms,
 		};
+		struct sbx_msg_flow m;
 
-		if (f->carried)
-			m.addr = f->reached;
-		if (f->target.name)
-			sbx_text_cut(m.name, sizeof(m.name), "%s", f->target.name);
-		sbx_text_cut(m.rule, sizeof(m.rule), "%s",
-			     sbx_policy_rule_text(u->ctx->core.policy, f->target.verdict.rule));
+		sbx_report_open_flow(u->ctx, &f->target, f->carried ? &f->reached : NULL, &carried,
+				     &m);
 		fn(userdata, &m);
 	}
 }
