@@ -26,6 +26,7 @@ noinst_LIBRARIES += %reldir%/libsbx-learn.a
 	%reldir%/learn/learn.c %reldir%/learn/learn.h \
 	%reldir%/learn/learn_execs.c %reldir%/learn/learn_execs.h \
 	%reldir%/learn/learn_file.c %reldir%/learn/learn_file.h \
+	%reldir%/learn/learn_lines.c %reldir%/learn/learn_lines.h \
 	%reldir%/learn/learn_profile.c %reldir%/learn/learn_profile.h \
 	%reldir%/learn/learn_program.c %reldir%/learn/learn_program.h
 

@@ -1,15 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * The text of a learned profile.
- *
- * Each learned thing becomes one of four: an entry for a name and a port; an entry for the requests
- * of a terminated host, which replaces the profile's own entry and so has all that that one admits
- * besides; a comment, for what no entry may allow (a deny entry or a floor refused it) or what only
- * its owner should (a private address); nothing, for what the profile allows already.
- *
- * A name that was refused by DNS has no port: its client never came so far. Its entry has the
- * default ports, and the comment says so. If the name is known with a port, that one is enough.
- */
+/* The text of a learned profile. learn_lines.c decides what becomes an entry. */
 #include "launcher/learn/learn_profile.h"
 
 #include <errno.h>
@@ -21,162 +11,11 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/text.h"
+#include "launcher/learn/learn_lines.h"
 #include "policy/profile/net_entry.h"
 
 #define SIBLINGS_MIN 4 /* names below one name, before a wildcard is suggested */
 #define TEXT_MAX     (4 * (SBX_HOSTNAME_MAX + SBX_REQUEST_MAX))
-
-enum kind {
-	ENTRY,	 /* a name or address with its port */
-	REQUEST, /* to a terminated host */
-	NOTE,	 /* a comment alone */
-	KNOWN,	 /* allowed already */
-};
-
-struct line {
-	enum kind kind;
-	bool dns_only;
-	char entry[SBX_HOSTNAME_MAX + 32]; /* ENTRY: as in network.allow; REQUEST: the host's */
-	const struct sbx_learned *from;	   /* of the first */
-	uint64_t count, first_ms, last_ms;
-};
-
-struct lines {
-	size_t n;
-	struct line *v;
-};
-
-/* --- judging what was learned --- */
-
-static bool has_port(const struct sbx_event *e)
-{
-	return e->port && e->proto != SBX_PROTO_DNS;
-}
-
-/* "name", "name:443", "[2001:db8::1]:53/udp". False: no entry can say it. */
-static bool as_entry(const struct sbx_event *e, char *buf, size_t n_buf)
-{
-	char addr[SBX_ADDR_STR_MAX] = "", name[SBX_HOSTNAME_MAX + 1], port[16] = "";
-	bool v6 = !e->name[0] && e->addr.family == 6;
-	struct sbx_net_entry parsed = { 0 };
-	const char *what = name;
-	bool ok;
-
-	if (e->proto == SBX_PROTO_ICMP || e->proto == SBX_PROTO_OTHER ||
-	    (e->proto != SBX_PROTO_DNS && !e->port))
-		return false;
-	if (e->name[0] && (sbx_hostname_normalise(e->name, strlen(e->name), name) != 0 ||
-			   strcmp(e->name, name) != 0))
-		return false;
-	if (!e->name[0] && (!e->addr.family || sbx_addr_class(&e->addr) != SBX_ADDR_PUBLIC))
-		return false;
-	if (!e->name[0])
-		what = sbx_addr_format(&e->addr, addr, sizeof(addr));
-	if (has_port(e))
-		sbx_text_fit(port, sizeof(port), ":%u", e->port);
-	if (sbx_text_format(buf, n_buf, "%s%s%s%s%s", v6 ? "[" : "", what, v6 ? "]" : "", port,
-			    e->proto == SBX_PROTO_UDP ? "/udp" : "") < 0)
-		return false;
-	ok = sbx_net_entry_parse(buf, SBX_PATTERN_ANY, false, &parsed, NULL) == 0;
-	sbx_net_entry_fini(&parsed);
-	return ok;
-}
-
-static enum kind judge(const struct sbx_learn_run *r, const struct sbx_event *e)
-{
-	if (e->action == SBX_ALLOW)
-		return e->reason == SBX_REASON_DEFAULT_ALLOW ? ENTRY : KNOWN;
-	switch (e->reason) {
-	case SBX_REASON_DEFAULT_DENY:
-	case SBX_REASON_PORT:
-	case SBX_REASON_LITERAL_ADDRESS:
-		return ENTRY;
-	case SBX_REASON_AIR_GAP: /* without a network, the profile's lists were not asked */
-		return r->profile->network.mode == SBX_MODE_OFFLINE ? ENTRY : NOTE;
-	case SBX_REASON_RESOLVE_FAILED:
-	case SBX_REASON_CONNECT_FAILED: /* outside; no entry of the profile has let it through */
-		return r->allowed && !e->rule[0] ? ENTRY : NOTE;
-	case SBX_REASON_ACCESS_METHOD:
-	case SBX_REASON_ACCESS_PATH:
-		return e->request[0] ? REQUEST : NOTE;
-	default:
-		return NOTE;
-	}
-}
-
-static void take(struct lines *lines, const struct line *l)
-{
-	for (size_t i = 0; i < lines->n; i++) {
-		struct line *x = &lines->v[i];
-
-		if (l->kind != ENTRY || x->kind != ENTRY || strcmp(x->entry, l->entry) != 0)
-			continue;
-		x->count += l->count;
-		if (l->first_ms < x->first_ms)
-			x->first_ms = l->first_ms;
-		if (l->last_ms > x->last_ms)
-			x->last_ms = l->last_ms;
-		return;
-	}
-	lines->v[lines->n++] = *l;
-}
-
-/* By kind, then by name, then by port: the text does not depend on the order of events. */
-static int compare(const void *a, const void *b)
-{
-	const struct line *x = a, *y = b;
-	int r = strcmp(x->entry, y->entry);
-
-	if (x->kind != y->kind)
-		return x->kind < y->kind ? -1 : 1;
-	if (r == 0)
-		r = strcmp(x->from->e.name, y->from->e.name);
-	if (r == 0)
-		r = strcmp(x->from->e.request, y->from->e.request);
-	return r;
-}
-
-static bool name_has_port(const struct lines *lines, const struct line *l)
-{
-	for (size_t i = 0; i < lines->n; i++)
-		if (lines->v[i].kind == ENTRY && !lines->v[i].dns_only &&
-		    strcmp(lines->v[i].from->e.name, l->from->e.name) == 0)
-			return true;
-	return false;
-}
-
-static int collect(const struct sbx_learn_run *r, struct lines *lines)
-{
-	size_t n = 0;
-
-	lines->v = calloc(r->learn->n + 1, sizeof(*lines->v));
-	if (!lines->v)
-		return -ENOMEM;
-	for (size_t i = 0; i < r->learn->n; i++) {
-		const struct sbx_learned *x = &r->learn->v[i];
-		struct line l = { .kind = judge(r, &x->e),
-				  .from = x,
-				  .count = x->e.count,
-				  .first_ms = x->e.ts_ms,
-				  .last_ms = x->last_ms,
-				  .dns_only = x->e.proto == SBX_PROTO_DNS };
-
-		if (l.kind == ENTRY && !as_entry(&x->e, l.entry, sizeof(l.entry)))
-			l.kind = NOTE;
-		if (l.kind == REQUEST && sbx_text_copy(l.entry, sizeof(l.entry), x->e.rule) < 0)
-			l.kind = NOTE;
-		take(lines, &l);
-	}
-	for (size_t i = 0; i < lines->n; i++)
-		if (lines->v[i].kind != ENTRY || !lines->v[i].dns_only ||
-		    !name_has_port(lines, &lines->v[i]))
-			lines->v[n++] = lines->v[i];
-	lines->n = n;
-	qsort(lines->v, lines->n, sizeof(*lines->v), compare);
-	return 0;
-}
-
-/* --- text --- */
 
 static const char *safe(const char *text, char *buf, size_t n_buf)
 {
@@ -193,7 +32,7 @@ static const char *time_text(uint64_t ms, char *buf, size_t n_buf)
 	return buf;
 }
 
-static void print_evidence(FILE *out, const struct line *l)
+static void print_evidence(FILE *out, const struct sbx_learn_line *l)
 {
 	char first[32], last[32];
 
@@ -212,14 +51,14 @@ static void print_where(FILE *out, const struct sbx_event *e)
 	if (!e->name[0] && e->addr.family)
 		sbx_addr_format(&e->addr, addr, sizeof(addr));
 	fprintf(out, "%s", safe(e->name[0] ? e->name : addr, text, sizeof(text)));
-	if (has_port(e))
+	if (sbx_learn_has_port(e))
 		fprintf(out, " port %u", e->port);
 	fprintf(out, " (%s)", sbx_proto_str((enum sbx_proto)e->proto));
 	if (e->request[0])
 		fprintf(out, " %s", safe(e->request, text, sizeof(text)));
 }
 
-static void print_entry(FILE *out, const struct line *l)
+static void print_entry(FILE *out, const struct sbx_learn_line *l)
 {
 	print_evidence(out, l);
 	if (l->dns_only)
@@ -362,8 +201,8 @@ static void print_admitted(FILE *out, const struct sbx_net_entry *e, const struc
 
 /* The @n lines from @i on, which are requests of the same entry: 1, as an entry; 0, as comments
  * alone; -ENOMEM. */
-static int print_requests(FILE *out, const struct sbx_learn_run *r, const struct lines *lines,
-			  size_t i, size_t n)
+static int print_requests(FILE *out, const struct sbx_learn_run *r,
+			  const struct sbx_learn_lines *lines, size_t i, size_t n)
 {
 	const struct sbx_net_entry *e = find_entry(r->profile, lines->v[i].entry);
 	SBX_CLEANUP(admitted_fini) struct admitted a = { 0 };
@@ -389,16 +228,16 @@ static int print_requests(FILE *out, const struct sbx_learn_run *r, const struct
 
 /* --- siblings --- */
 
-static const char *parent_of(const struct line *l)
+static const char *parent_of(const struct sbx_learn_line *l)
 {
-	const char *dot = l->kind == ENTRY ? strchr(l->from->e.name, '.') : NULL;
+	const char *dot = l->kind == SBX_LEARN_ENTRY ? strchr(l->from->e.name, '.') : NULL;
 
 	return dot ? dot + 1 : NULL;
 }
 
 /* A wildcard over many names is broader than what was seen: a comment, and only where a profile may
  * have it. */
-static void print_siblings(FILE *out, const struct lines *lines)
+static void print_siblings(FILE *out, const struct sbx_learn_lines *lines)
 {
 	for (size_t i = 0; i < lines->n; i++) {
 		const char *parent = parent_of(&lines->v[i]);
@@ -508,15 +347,16 @@ static void print_head(FILE *out, const struct sbx_learn_run *r)
 	fprintf(out, "extends: \"%s\"\n", r->extends);
 }
 
-static void print_rest(FILE *out, const struct sbx_learn_run *r, const struct lines *lines)
+static void print_rest(FILE *out, const struct sbx_learn_run *r,
+		       const struct sbx_learn_lines *lines)
 {
 	for (size_t i = 0; i < lines->n; i++) {
-		const struct line *l = &lines->v[i];
+		const struct sbx_learn_line *l = &lines->v[i];
 
-		if (l->kind != NOTE && l->kind != KNOWN)
+		if (l->kind != SBX_LEARN_NOTE && l->kind != SBX_LEARN_KNOWN)
 			continue;
 		print_evidence(out, l);
-		fputs(l->kind == KNOWN ? ", allowed already: " :
+		fputs(l->kind == SBX_LEARN_KNOWN ? ", allowed already: " :
 					 ", and no entry for it is proposed: ",
 		      out);
 		print_where(out, &l->from->e);
@@ -528,8 +368,8 @@ static void print_rest(FILE *out, const struct sbx_learn_run *r, const struct li
 }
 
 /* *ret_any: there is an entry, and not only comments. */
-static int print_entries(FILE *out, const struct sbx_learn_run *r, const struct lines *lines,
-			 bool *ret_any)
+static int print_entries(FILE *out, const struct sbx_learn_run *r,
+			 const struct sbx_learn_lines *lines, bool *ret_any)
 {
 	int e = 0;
 
@@ -537,12 +377,12 @@ static int print_entries(FILE *out, const struct sbx_learn_run *r, const struct 
 	for (size_t i = 0; e >= 0 && i < lines->n; i++) {
 		size_t n = 1;
 
-		if (lines->v[i].kind == ENTRY)
+		if (lines->v[i].kind == SBX_LEARN_ENTRY)
 			print_entry(out, &lines->v[i]);
-		*ret_any |= lines->v[i].kind == ENTRY;
-		if (lines->v[i].kind != REQUEST)
+		*ret_any |= lines->v[i].kind == SBX_LEARN_ENTRY;
+		if (lines->v[i].kind != SBX_LEARN_REQUEST)
 			continue;
-		while (i + n < lines->n && lines->v[i + n].kind == REQUEST &&
+		while (i + n < lines->n && lines->v[i + n].kind == SBX_LEARN_REQUEST &&
 		       strcmp(lines->v[i].entry, lines->v[i + n].entry) == 0)
 			n++;
 		e = print_requests(out, r, lines, i, n);
@@ -570,10 +410,10 @@ static void print_network(FILE *out, const struct sbx_learn_run *r, const char *
 static int print_all(FILE *out, const struct sbx_learn_run *r)
 {
 	SBX_AUTO_FREE char *entries = NULL;
-	struct lines lines = { 0 };
+	struct sbx_learn_lines lines = { 0 };
 	size_t n = 0;
 	FILE *list = open_memstream(&entries, &n);
-	int e = list ? collect(r, &lines) : -ENOMEM;
+	int e = list ? sbx_learn_lines_init(&lines, r->learn, r->profile, r->allowed) : -ENOMEM;
 	bool any = false;
 
 	if (e == 0)
@@ -587,7 +427,7 @@ static int print_all(FILE *out, const struct sbx_learn_run *r)
 		print_rest(out, r, &lines);
 		print_programs(out, r);
 	}
-	free(lines.v);
+	sbx_learn_lines_fini(&lines);
 	return e;
 }
 
