@@ -269,6 +269,26 @@ struct row {
 	json_t **ret;
 };
 
+/* The recorded probes, [name, ok, detail] each, in the form of a launcher's answer. */
+static json_t *probes(const char *text)
+{
+	json_t *recorded = sbx_json_parse(text), *list, *probe;
+	size_t i;
+
+	if (!json_is_array(recorded))
+		return recorded;
+	list = json_array();
+	json_array_foreach(recorded, i, probe)
+	{
+		json_array_append_new(list, json_pack("{s:O?, s:b, s:O?}", "probe",
+						      json_array_get(probe, 0), "ok",
+						      json_is_true(json_array_get(probe, 1)),
+						      "detail", json_array_get(probe, 2)));
+	}
+	json_decref(recorded);
+	return list;
+}
+
 static int take_row(const struct sbx_store_sandbox_row *s, void *userdata)
 {
 	const struct row *row = userdata;
@@ -280,7 +300,7 @@ static int take_row(const struct sbx_store_sandbox_row *s, void *userdata)
 		json_object_set_new(*ret, "launcher_alive",
 				    json_boolean(sbx_sandbox_has_launcher(ctl->facts.runtime_dir,
 									  s->id)));
-	json_object_set_new(*ret, "selftest", sbx_json_parse(s->selftest_json));
+	json_object_set_new(*ret, "selftest", probes(s->selftest_json));
 	return *ret ? 0 : -ENOMEM;
 }
 
