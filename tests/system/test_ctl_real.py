@@ -94,7 +94,7 @@ def test_net(sbx, clean, root):
         assert re.search(rf"^{i} .* air gap +bash", ctl(sbx, "ps", root=root).out, re.M)
         assert row(sbx, i, root=root)["air_gapped"]
         bad = ctl(sbx, "net", i, "--no-air-gap", "--allow", "*.com", root=root)
-        assert bad.rc == 1 and bad.err.startswith("sbxctl: ") and "*.com" in bad.err and bad.err.count("\n") == 1
+        assert bad.rc == 1 and bad.err.startswith("sbxctl: --allow '*.com': ") and bad.err.count("\n") == 1
         assert row(sbx, i, root=root)["generation"] == 4 and row(sbx, i, root=root)["air_gapped"]  # refused whole
         assert ctl_json(sbx, "net", i, "--replace", "--no-air-gap", root=root)["deny_out"] == []
         assert ctl(sbx, "reload", i, root=root).out == f"{i}: generation 6, 0 flows cut\n"

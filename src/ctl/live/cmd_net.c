@@ -91,6 +91,25 @@ static int print_change(struct sbx_ctl *ctl, const char *id, json_t *answer)
 	return SBX_CTL_DONE;
 }
 
+/* Names the flag in place of the request's member: "--allow" of "add_allow[0]: ". */
+static void name_flag(struct sbx_err *err)
+{
+	const char *rest = strstr(err->msg, "]: ");
+	const char *flag = strncmp(err->msg, "add_allow[", 10) == 0 ||
+					   strncmp(err->msg, "allow_out[", 10) == 0 ?
+				   "--allow" :
+			   strncmp(err->msg, "add_deny[", 9) == 0 ||
+					   strncmp(err->msg, "deny_out[", 9) == 0 ?
+				   "--deny" :
+				   NULL;
+	struct sbx_err named = { 0 };
+
+	if (!flag || !rest)
+		return;
+	sbx_err_set(&named, "%s %s", flag, rest + 3);
+	*err = named;
+}
+
 static int run_net(struct sbx_ctl *ctl)
 {
 	char id[SBX_ID_LEN + 1];
@@ -100,6 +119,8 @@ static int run_net(struct sbx_ctl *ctl)
 	if (!request)
 		return SBX_CTL_USAGE;
 	r = sbx_ctl_ask(ctl, ctl->argv[0], request, id, &answer);
+	if (r != SBX_CTL_DONE)
+		name_flag(&ctl->err);
 	return r == SBX_CTL_DONE ? print_change(ctl, id, answer) : r;
 }
 

@@ -143,6 +143,6 @@ int sbx_store_task_set(struct sbx_store *store, int64_t id, bool open, const cha
 	r = sbx_sql_step_done(store->db, stmt, "changing a task", err);
 	if (r || sqlite3_changes(store->db) == 1)
 		return r;
-	sbx_err_set(err, "there is no task %lld", (long long)id);
+	sbx_err_set(err, "there is no task %lld (sbxctl review list)", (long long)id);
 	return SBX_STORE_E_UNKNOWN;
 }
