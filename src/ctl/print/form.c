@@ -54,10 +54,21 @@ const char *sbx_form_time(int64_t ms, char *buf)
 	return buf;
 }
 
+/* The three digits after the point of a time as sbxctl prints it. Returns what follows them; @s
+ * itself if it does not begin with such a fraction. */
+static const char *milliseconds(const char *s, int *ret_ms)
+{
+	if (s[0] != '.' || strspn(s + 1, "0123456789") != 3)
+		return s;
+	*ret_ms = (s[1] - '0') * 100 + (s[2] - '0') * 10 + (s[3] - '0');
+	return s + 4;
+}
+
 int sbx_form_instant(const char *s, int64_t now_ms, int64_t *ret_ms)
 {
 	static const char *const forms[] = { "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d" };
 	uint64_t ago;
+	int ms = 0;
 
 	if (sbx_time_parse(s, &ago) == 0 && ago < INT64_MAX) {
 		*ret_ms = now_ms - (int64_t)ago;
@@ -67,8 +78,11 @@ int sbx_form_instant(const char *s, int64_t now_ms, int64_t *ret_ms)
 		struct tm tm = { 0 };
 		const char *end = strptime(s, forms[i], &tm);
 
-		if (end && (!*end || (i < 2 && strcmp(end, "Z") == 0))) {
-			*ret_ms = (int64_t)timegm(&tm) * 1000;
+		if (!end)
+			continue;
+		end = i == 0 ? milliseconds(end, &ms) : end;
+		if (!*end || (i < 2 && strcmp(end, "Z") == 0)) {
+			*ret_ms = (int64_t)timegm(&tm) * 1000 + ms;
 			return 0;
 		}
 	}

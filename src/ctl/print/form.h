@@ -17,7 +17,7 @@ const char *sbx_form_bytes(uint64_t n, char *buf);
 const char *sbx_form_time(int64_t ms, char *buf);
 
 /* An instant: an age ("10m", "2h", before @now_ms), or "2026-11-25", "2026-11-25T20:17",
- * "2026-11-25T20:17:41" with or without "Z", in UTC. 0 or -EINVAL. */
+ * "2026-11-25T20:17:41" or "2026-11-25T20:17:41.123", with or without "Z", in UTC. 0 or -EINVAL. */
 int sbx_form_instant(const char *s, int64_t now_ms, int64_t *ret_ms);
 /* A check for options: the problem with a number from 1 to 1000000, or NULL. */
 const char *sbx_form_count_check(const char *s);

@@ -206,6 +206,8 @@ static void test_instant(void **state)
 	assert_int_equal(ms, now - 600000);
 	assert_int_equal(sbx_form_instant("2025-11-25T20:17:41Z", 0, &ms), 0);
 	assert_int_equal(ms, now);
+	assert_int_equal(sbx_form_instant("2025-11-25T20:17:41.123Z", 0, &ms), 0);
+	assert_int_equal(ms % 60000, 41123);
 	assert_int_equal(sbx_form_instant("2025-11-25T20:17", 0, &ms), 0);
 	assert_int_equal(ms, now - 41000);
 	assert_int_equal(sbx_form_instant("2025-11-25", 0, &ms), 0);
