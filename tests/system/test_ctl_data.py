@@ -107,7 +107,11 @@ def test_show_ended(sbx, db):
     fill(db)
     shown = ctl_json(sbx, "show", "dd")["sandbox"]
     assert (shown["id"], shown["state"], shown["exit_status"]) == (D, "timed_out", 124)
+    db.execute("UPDATE sandbox SET selftest = ? WHERE id = ?", ('[["dns_refused",true,"blocked"],["caps",false,"some"]]', D))
+    assert ctl_json(sbx, "show", "dd")["sandbox"]["selftest"] == [
+        {"probe": "dns_refused", "ok": True, "detail": "blocked"}, {"probe": "caps", "ok": False, "detail": "some"}]
     text = ctl(sbx, "show", D).out
+    assert re.search(r"^self-test +caps FAILED \(some\), 1 probe passed$", text, re.M), text
     assert re.search(rf"^sandbox +{D}$", text, re.M) and re.search(r"^state +timed_out$", text, re.M)
     r = ctl(sbx, "show", "a")
     assert r.rc == 1 and "a" in r.err
@@ -316,7 +320,21 @@ def test_denies(sbx, db):
     assert [d["key"] for d in ctl_json(sbx, "denies", "--max", "1")["denies"]] == ["example.org"]
     assert ctl_json(sbx, "denies", "--since", "2027-01-01")["denies"] == []
     out = ctl(sbx, "denies", "--workspace", "shop").out
-    assert re.search(r"^ +15  example.org +1  2026-11-25T20:17:41.123Z  default_deny  sbxctl rules add", out, re.M)
+    assert re.search(r"^ +15  example.org +1  \d+[smhd] +default_deny  sbxctl rules add", out, re.M), out
+    out = ctl(sbx, "denies").out
+    assert re.search(r"^ +15  example.org +1  \d+[smhd] +default_deny  --allow 'example.org'$", out, re.M), out
+
+
+def test_denies_without_name(sbx, db):
+    """Each address is a line of its own. An air gap has a remedy, too."""
+    add_sandbox(db, A)
+    for address in ("203.0.113.9", "203.0.113.10"):
+        add_event(db, A, fqdn_pinned=None, remote_ip=address, remote_port=80, reason="literal_address", rule=None)
+    add_event(db, A, fqdn_pinned="cut.test", reason="air_gap", rule=None)
+    assert {d["key"]: d["remedy"] for d in ctl_json(sbx, "denies")["denies"]} == {
+        "203.0.113.9": "sbxctl net ID --allow '203.0.113.9:80'",
+        "203.0.113.10": "sbxctl net ID --allow '203.0.113.10:80'",
+        "cut.test": "--no-air-gap (nothing lifts mode offline)"}
 
 
 def test_denies_by_address(sbx, db):

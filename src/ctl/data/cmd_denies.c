@@ -17,6 +17,7 @@
 #include "store/store_list.h"
 
 #define MAX_USUAL 50
+#define ANY_ID	  "sbxctl net ID " /* left out in the table: the flag alone fits a terminal */
 
 SBX_DEFINE_CLEANUP(struct sbx_store, sbx_store_close);
 SBX_DEFINE_CLEANUP(struct sbx_table, sbx_table_free);
@@ -110,12 +111,15 @@ static void entry_of(const struct sbx_store_denies_row *d, char *buf, size_t n_b
 	sbx_refusals_free(list);
 }
 
-/* The remedy for a refusal. */
+/* The remedy for a refusal. "" if there is none. */
 static void remedy_of(const struct list *list, const struct sbx_store_denies_row *d,
 		      const char *entry, char *buf, size_t n_buf)
 {
 	const struct values *v = list->ctl->values;
-	const char *text = sbx_policy_remedy(reason_of(d->last_reason ? d->last_reason : ""));
+	enum sbx_reason reason = reason_of(d->last_reason ? d->last_reason : "");
+	const char *text = reason == SBX_REASON_AIR_GAP ?
+				   "--no-air-gap (nothing lifts mode offline)" :
+				   sbx_policy_remedy(reason);
 
 	if (entry[0] && v->workspace)
 		sbx_text_cut(buf, n_buf, "sbxctl rules add --workspace %s --action allow '%s'",
@@ -133,7 +137,8 @@ static void remedy_of(const struct list *list, const struct sbx_store_denies_row
 static int add(const struct sbx_store_denies_row *d, void *userdata)
 {
 	struct list *list = userdata;
-	char entry[512], remedy[1024];
+	char entry[512], remedy[1024], age[SBX_FORM_MAX];
+	int64_t last_ms;
 
 	entry_of(d, entry, sizeof(entry));
 	remedy_of(list, d, entry, remedy, sizeof(remedy));
@@ -156,9 +161,16 @@ static int add(const struct sbx_store_denies_row *d, void *userdata)
 	sbx_table_addf(list->table, SBX_PLAIN, "%lld", (long long)d->count);
 	sbx_table_add(list->table, SBX_PLAIN, d->key);
 	sbx_table_addf(list->table, SBX_PLAIN, "%lld", (long long)d->n_sandboxes);
-	sbx_table_add(list->table, SBX_PLAIN, d->last_ts);
+	if (d->last_ts && sbx_form_instant(d->last_ts, list->ctl->out.now_ms, &last_ms) == 0)
+		sbx_table_add(list->table, SBX_PLAIN,
+			      sbx_form_age(list->ctl->out.now_ms - last_ms, age));
+	else
+		sbx_table_add(list->table, SBX_PLAIN, d->last_ts);
 	sbx_table_add(list->table, SBX_BAD, d->last_reason);
-	sbx_table_add(list->table, SBX_PLAIN, remedy);
+	if (entry[0] && strncmp(remedy, ANY_ID, strlen(ANY_ID)) == 0)
+		sbx_table_add(list->table, SBX_PLAIN, remedy + strlen(ANY_ID));
+	else
+		sbx_table_add(list->table, SBX_PLAIN, remedy);
 	return 0;
 }
 
@@ -189,7 +201,7 @@ static int run(struct sbx_ctl *ctl)
 {
 	static const struct sbx_column columns[] = {
 		{ "COUNT", .right = true },	{ "WHAT", .shrinks = true },
-		{ "SANDBOXES", .right = true }, { "LAST", .shrinks = false },
+		{ "RUNS", .right = true },	{ "LAST", .shrinks = false },
 		{ "REASON", .shrinks = false }, { "REMEDY", .shrinks = true },
 	};
 	const struct values *v = ctl->values;

@@ -135,7 +135,7 @@ int sbx_store_events_last(struct sbx_store *store, int64_t *ret_id, struct sbx_e
 
 static const char *const grouped[] = {
 	[SBX_DENIES_BY_ADDRESS] = GROUPED("remote_ip"),
-	[SBX_DENIES_BY_NAME] = GROUPED("fqdn_pinned"),
+	[SBX_DENIES_BY_NAME] = GROUPED("coalesce(fqdn_pinned, remote_ip)"),
 	[SBX_DENIES_BY_SANDBOX] = GROUPED("sandbox_id"),
 	[SBX_DENIES_BY_WORKSPACE] = GROUPED("workspace"),
 	[SBX_DENIES_BY_REASON] = GROUPED("reason"),
