@@ -104,7 +104,8 @@ int sbx_profile_load(const struct sbx_facts *f, const char *what, struct sbx_err
 	if (r == -ENOMEM)
 		return r;
 	if (r != 0) {
-		sbx_err_set(&err, "there is no profile '%s'", what);
+		sbx_err_set(&err, "there is no profile '%s' (sbxctl profile list shows them)",
+			    what);
 		sbx_err_list_add(errs, err.file, err.line, err.column, "%s", err.msg);
 		return SBX_PROFILE_E_INVALID;
 	}

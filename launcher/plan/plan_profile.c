@@ -83,8 +83,11 @@ static int refuse_unknown(const struct sbx_plan *p, const char *name, struct sbx
 		free(dir_name);
 	}
 	sbx_suggest_text(&s, hint, sizeof(hint));
-	sbx_err_list_add(errs, "", 0, 0, "there is no profile '%s'%s; profiles are in %s/profiles",
-			 name, hint, p->facts->data_dir);
+	sbx_err_list_add(errs, "", 0, 0,
+			 "there is no profile '%s'%s; profiles are in %s/profiles, %s/profiles "
+			 "and %s/profiles",
+			 name, hint, p->facts->config_dir, p->facts->user_config_dir,
+			 p->facts->data_dir);
 	return SBX_EXIT_REFUSED;
 }
 

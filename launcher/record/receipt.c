@@ -298,7 +298,10 @@ int sbx_receipt_open_dir(const struct sbx_facts *f, const char *path, const char
 		return -EINVAL;
 	}
 	e = open_dir(f, path, base, ret_dir_fd, ret_dir, &why);
-	if (e < 0)
+	if (e == -ENOENT && !why.msg[0])
+		sbx_err_set(err, "%s: cannot write %s: make its directory first (mkdir -p)", flag,
+			    path);
+	else if (e < 0)
 		sbx_err_set(err, "%s: cannot write %s: %s", flag, path,
 			    why.msg[0] ? why.msg : strerror(-e));
 	return e;

@@ -93,7 +93,7 @@ def test_profile_show_and_diff(sbx):
     assert diff["differs"] and {"in": "second", "line": "    - example.org"} in diff["lines"]
     assert ctl(sbx, "profile", "diff", "build", "none-such").rc == 125
     r = ctl(sbx, "profile", "show", "none-such")
-    assert r.rc == 1 and "there is no profile 'none-such'" in r.err
+    assert r.rc == 1 and "there is no profile 'none-such' (sbxctl profile list shows them)" in r.err
 
 
 def test_profile_check(sbx):

@@ -67,6 +67,15 @@ def test_allowed_and_learned(sbx, www, learn, script, out):
     assert (twin.rc, twin.out) == (0, out) and "refused" not in twin.err, (twin, text)
 
 
+def test_directory_is_missing(sbx):
+    r = sbx.run(["--profile", "none", "--learn", "missing/learned.yaml"], ["true"])
+    assert (r.rc, r.err) == (125, "sbx-run: --learn: cannot write missing/learned.yaml: make its directory first (mkdir -p)\n")
+    os.mkdir(os.path.join(sbx.work, "missing"))
+    os.chown(os.path.join(sbx.work, "missing"), sbx.world.user.pw_uid, sbx.world.user.pw_gid)
+    r = sbx.run(["--profile", "none", "--bind", "/var/tmp", "--learn", "missing/learned.yaml"], ["true"])
+    assert "make its directory" not in r.err, r
+
+
 def test_refused_and_learned(sbx, www, learn):
     """The profile is enforced: the name alone is known, and the entry is for the ports of an entry without ports."""
     r, text = learn(GIT)

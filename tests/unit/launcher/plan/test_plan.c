@@ -42,6 +42,7 @@ static void test_profile_errors(void **state)
 
 	plan_world_refused(w, 125, "did you mean 'notebook'", "--profile", "notebok", "--", "true");
 	plan_world_refused(w, 125, "there is no profile 'zzz'", "--profile", "zzz", "--", "true");
+	plan_world_refused(w, 125, "/profiles, ", "--profile", "zzz", "--", "true");
 	plan_world_refused(w, 125, "there is no such profile", "--profile", "/nowhere/p.yaml", "--",
 			   "true");
 	plan_world_refused(w, 125, "--profile", "--profile", "..", "--", "true");
