@@ -56,6 +56,7 @@ noinst_LIBRARIES += %reldir%/libsbx-sys-seccomp.a
 	%reldir%/seccomp/seccomp_command.c \
 	%reldir%/seccomp/seccomp_execs.c %reldir%/seccomp/seccomp_execs.h \
 	%reldir%/seccomp/seccomp_helpers.c \
+	%reldir%/seccomp/seccomp_arch.h \
 	%reldir%/seccomp/seccomp_memfd.c \
 	%reldir%/seccomp/seccomp_program.h \
 	%reldir%/seccomp/seccomp_rows.c \

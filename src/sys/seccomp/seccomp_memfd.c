@@ -6,7 +6,6 @@
  * on top of another can only refuse more.
  */
 #include <errno.h>
-#include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
@@ -14,14 +13,7 @@
 #include <unistd.h>
 
 #include "sys/seccomp/seccomp.h"
-
-#if defined(__x86_64__)
-#define ARCH AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define ARCH AUDIT_ARCH_AARCH64
-#else
-#error "say what this architecture is called in linux/audit.h"
-#endif
+#include "sys/seccomp/seccomp_arch.h"
 
 #define NOEXEC_SEAL 8 /* MFD_NOEXEC_SEAL, Linux 6.3; an older kernel refuses it */
 
@@ -36,7 +28,7 @@ int sbx_seccomp_hold_memfd(void)
 	/* The first filter kills callers with another architecture. */
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 0, 4),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SBX_AUDIT_ARCH, 0, 4),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_memfd_create, 0, 2),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, LOW(1)),
