@@ -15,7 +15,8 @@
  * A step that takes longer than STEP_US, and a kernel that refuses half way, break the run: the
  * loop (run/supervise.c) then ends the sandbox.
  *
- * Lists of flows are asked of the broker one after the other, beside the changes.
+ * Lists of flows are asked of the broker one after the other, beside the changes. A broker that
+ * does not answer keeps ASKERS_MAX waiting; the next get no flows.
  */
 #include "launcher/live/live.h"
 
@@ -29,6 +30,7 @@
 #include "sys/process/proc.h"
 
 #define CHANGES_MAX 64
+#define ASKERS_MAX  128 /* more than clients of the control socket */
 #define STEP_US	    2000000
 #define RETRY_US    2000 /* the broker's channel was full */
 
@@ -109,6 +111,7 @@ static void end_askers(struct sbx_live_run *l)
 		free(asker);
 	}
 	l->last_asker = NULL;
+	l->n_askers = 0;
 }
 
 /* --- the steps of a change --- */
@@ -272,7 +275,8 @@ static void ask_flows(struct sbx_live_run *l)
 
 void sbx_live_flows(struct sbx_live_run *l, sbx_live_flows_fn fn, void *userdata)
 {
-	bool takes = l->started && !l->ended && !l->broken && l->parts.broker->fd >= 0;
+	bool takes = l->started && !l->ended && !l->broken && l->parts.broker->fd >= 0 &&
+		     l->n_askers < ASKERS_MAX;
 	struct sbx_live_asker *asker = takes ? calloc(1, sizeof(*asker)) : NULL;
 
 	if (!asker) {
@@ -286,6 +290,7 @@ void sbx_live_flows(struct sbx_live_run *l, sbx_live_flows_fn fn, void *userdata
 	else
 		l->askers = asker;
 	l->last_asker = asker;
+	l->n_askers++;
 	if (l->askers == asker)
 		ask_flows(l);
 }
@@ -349,6 +354,7 @@ int sbx_live_heard_flows(struct sbx_live_run *l, const struct sbx_msg_flow_list 
 	if (!m->last)
 		return 0;
 	l->askers = asker->next;
+	l->n_askers--;
 	if (!l->askers)
 		l->last_asker = NULL;
 	free(asker);

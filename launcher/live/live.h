@@ -124,6 +124,7 @@ struct sbx_live_run {
 	struct sbx_nft_input ruleset; /* KERNEL: the one that the stage was sent */
 	struct sbx_nft_cidr *cidrs, *cidrs_next; /* of setup->nft and of `ruleset`; heap */
 	struct sbx_live_asker *askers, *last_asker; /* of flows; the first is being answered */
+	size_t n_askers;
 	struct sbx_watch *watch; /* of the step */
 	uint64_t until_us;	 /* monotonic: when the step must be done */
 	struct sbx_live_follow follow;

@@ -601,6 +601,25 @@ def test_descriptors_that_nobody_asked_for(sbx, clean):
         b.close()
 
 
+def test_a_broker_that_lists_no_flows(sbx, clean):
+    """Each show waits for the list: a bounded number does, and the rest is answered without flows."""
+    with running(sbx, ["sleep", "60"], args=[]) as (p, path):
+        [broker] = named(p.pid, "sbx-broker")
+        os.kill(int(broker), signal.SIGSTOP)
+        for _ in range(128):
+            with control.connect(path) as s:
+                s.sendall(b'{"v":1,"op":"show"}\n')
+                s.shutdown(socket.SHUT_WR)
+            time.sleep(0.005)
+        time.sleep(0.5)
+        with Client(path) as c:
+            assert c.ask("show")["sandbox"]["state"] == "running"
+        os.kill(int(broker), signal.SIGCONT)
+        with Client(path) as c:
+            assert c.ask("show")["sandbox"]["flows"] == []
+            assert wait_until(lambda: c.ask("show")["ok"])
+
+
 def test_many_clients_at_once(sbx, clean):
     """Random bytes and good requests from several threads: each good one is answered."""
     with running(sbx) as (p, path):
