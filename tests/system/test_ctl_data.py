@@ -353,9 +353,9 @@ def test_denies_by_address(sbx, db):
     assert [d["allow"] for d in document["denies"]] == ["192.0.2.7:443", "[2001:db8::7]:443", "asked.test"]
     assert [d["key"] for d in ctl_json(sbx, "denies", "--by", "address", "--sandbox", "ab")["denies"]] == [None, "192.0.2.7"]
     out = ctl(sbx, "denies", "--by", "address").out
-    assert re.search(r"^ +8  192\.0\.2\.7 +2  2026-11-25T23:00:00\.000Z  literal_address  sbxctl net ID", out, re.M), out
+    assert re.search(r"^ +8  192\.0\.2\.7 +2 +\S+ +literal_address +--allow '192\.0\.2\.7:443'$", out, re.M), out
     out = ctl(sbx, "denies", "--by", "sandbox").out
-    assert re.search(rf"^ +10  {A} +1  2026-11-25T22:00:00\.000Z  literal_address  sbxctl net {A} --allow", out, re.M), out
+    assert re.search(rf"^ +10  {A} +1 +\S+ +literal_address +sbxctl net {A} --allow", out, re.M), out
 
 
 def test_denies_of_a_question(sbx, db):

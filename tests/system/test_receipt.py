@@ -134,7 +134,7 @@ def test_a_user_s_group(sbx):
 
 
 @pytest.mark.parametrize("path,words", [
-    ("missing/r.json", "No such file"), ("/proc/self/cwd/r.json", "kernel file system"), ("file/r.json", "ot a directory"),
+    ("missing/r.json", "make its directory first (mkdir -p)"), ("/proc/self/cwd/r.json", "kernel file system"), ("file/r.json", "ot a directory"),
     ("loop/r.json", "symlink")])
 def test_no_place(sbx, path, words):
     space = Workspace(sbx, "user")
