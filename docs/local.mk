@@ -24,3 +24,6 @@ dist_architecture_DATA = \
 	%reldir%/architecture/flow.md \
 	%reldir%/architecture/ipc.md \
 	%reldir%/architecture/run.md
+
+# The schemas of the API's answers, which sbxd reads at its start.
+dist_pkgdata_DATA = %reldir%/api-schemas.json

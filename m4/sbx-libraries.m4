@@ -75,6 +75,7 @@ AC_DEFUN([SBX_LIBRARIES], [
 	SBX_LIBRARY([MD], [libmd], [libmd-dev])
 	SBX_LIBRARY([SSL], [libssl >= 3.0 libcrypto], [libssl-dev])
 	SBX_LIBRARY([NGHTTP2], [libnghttp2 >= 1.43], [libnghttp2-dev])
+	SBX_LIBRARY([MICROHTTPD], [libmicrohttpd >= 0.9.75], [libmicrohttpd-dev])
 	SBX_LIBRARY([CMOCKA], [cmocka], [libcmocka-dev])
 	SBX_SYSTEMD
 	SBX_PREFER_ARCHIVE([SECCOMP], [seccomp])

@@ -202,11 +202,11 @@ PY_LOG_COMPILER = $(SHELL) $(srcdir)/%reldir%/tap.sh $(PYTHON3)
 
 # An installation in the build directory, made anew when a part of it changed: `bootstrap run` uses it
 # (and asks `make -q _inst.stamp` whether it is up to date), and the suites below.
-_inst.stamp: $(bin_PROGRAMS) $(pkglibexec_PROGRAMS) $(dist_profiles_DATA) $(dist_migrations_DATA) \
+_inst.stamp: $(bin_PROGRAMS) $(pkglibexec_PROGRAMS) $(dist_profiles_DATA) $(dist_migrations_DATA) $(dist_pkgdata_DATA) \
 		$(SBX_UNIT_FILES)
 	$(AM_V_at)rm -rf '$(SBX_INST_DESTDIR)'
 	$(AM_V_GEN)$(MAKE) $(AM_MAKEFLAGS) -s install-exec install-dist_profilesDATA \
-		install-dist_migrationsDATA $(SBX_INSTALL_UNITS) DESTDIR='$(SBX_INST_DESTDIR)' >/dev/null
+		install-dist_migrationsDATA install-dist_pkgdataDATA $(SBX_INSTALL_UNITS) DESTDIR='$(SBX_INST_DESTDIR)' >/dev/null
 	$(AM_V_at)touch $@
 CLEANFILES += _inst.stamp
 

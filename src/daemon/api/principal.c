@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "daemon/api/principal.h"
+
+#include <string.h>
+
+#include "base/cleanup.h"
+
+static const char *const names[] = { "none", "viewer", "operator", "admin" };
+_Static_assert(SBX_N_ELEMENTS(names) == SBX_N_ROLES, "a name for each role");
+
+const char *sbx_role_str(enum sbx_role role)
+{
+	return (unsigned)role < SBX_N_ROLES ? names[role] : "?";
+}
+
+int sbx_role_parse(const char *name)
+{
+	for (int i = SBX_ROLE_VIEWER; i < SBX_N_ROLES; i++)
+		if (strcmp(name, names[i]) == 0)
+			return i;
+	return -1;
+}
+
+bool sbx_principal_sees(const struct sbx_principal *p, const char *workspace, uid_t owner)
+{
+	if (p->role == SBX_ROLE_NONE)
+		return false;
+	if (p->own_only && p->uid != owner)
+		return false;
+	return !p->workspace[0] || (workspace && strcmp(p->workspace, workspace) == 0);
+}

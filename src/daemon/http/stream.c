@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Server-sent events (WHATWG HTML, 9.2). Events wait in a bounded buffer until the client takes
+ * them. libmicrohttpd asks for bytes; if there are none, its connection is suspended until the next
+ * event. A suspended connection does not notice that its client is gone: the comment that is sent
+ * from time to time does.
+ */
+#include <errno.h>
+#include <event2/event.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/http/request.h"
+
+#define BLOCK 4096
+
+struct sbx_stream {
+	struct sbx_http_listener *listener;
+	struct MHD_Connection *connection;
+	struct event *alive;
+	char *buf; /* SBX_STREAM_QUEUE_MAX of room; [at, n) is not taken yet */
+	size_t at, n;
+	bool suspended, ended;
+	void (*closed)(void *userdata);
+	void *userdata;
+};
+
+static void wake(struct sbx_stream *s)
+{
+	if (s->suspended)
+		sbx_connection_resume(s->listener, s->connection);
+	s->suspended = false;
+}
+
+static int append(struct sbx_stream *s, const char *p, size_t n)
+{
+	if (s->at > 0) {
+		memmove(s->buf, s->buf + s->at, s->n - s->at);
+		s->n -= s->at;
+		s->at = 0;
+	}
+	if (n > SBX_STREAM_QUEUE_MAX - s->n)
+		return -ENOBUFS;
+	memcpy(s->buf + s->n, p, n);
+	s->n += n;
+	return 0;
+}
+
+static ssize_t read_block(void *cls, uint64_t pos, char *buf, size_t max)
+{
+	struct sbx_stream *s = cls;
+	size_t n = s->n - s->at < max ? s->n - s->at : max;
+
+	(void)pos;
+	memcpy(buf, s->buf + s->at, n);
+	s->at += n;
+	if (n > 0)
+		return (ssize_t)n;
+	if (s->ended)
+		return MHD_CONTENT_READER_END_OF_STREAM;
+	s->suspended = true;
+	MHD_suspend_connection(s->connection);
+	return 0;
+}
+
+static void keep_alive(evutil_socket_t fd, short what, void *userdata)
+{
+	struct sbx_stream *s = userdata;
+
+	(void)fd;
+	(void)what;
+	if (s->at == s->n && append(s, ":\n\n", 3) == 0)
+		wake(s);
+}
+
+static void stream_free(void *cls)
+{
+	struct sbx_stream *s = cls;
+
+	if (s->closed)
+		s->closed(s->userdata);
+	if (s->alive)
+		event_free(s->alive);
+	free(s->buf);
+	free(s);
+}
+
+/* NULL: no memory. */
+static struct sbx_stream *stream_new(struct sbx_http_request *r)
+{
+	static const struct timeval interval = { .tv_sec = SBX_STREAM_ALIVE_S };
+	struct sbx_stream *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->listener = r->listener;
+	s->connection = r->connection;
+	s->buf = malloc(SBX_STREAM_QUEUE_MAX);
+	s->alive = event_new(sbx_listener_base(r->listener), -1, EV_PERSIST, keep_alive, s);
+	if (s->buf && s->alive && event_add(s->alive, &interval) == 0)
+		return s;
+	stream_free(s);
+	return NULL;
+}
+
+struct sbx_stream *sbx_reply_stream(struct sbx_call *call, void (*closed)(void *userdata),
+				    void *userdata)
+{
+	struct sbx_http_request *r = call->http;
+	struct sbx_stream *s = stream_new(r);
+	struct MHD_Response *response = s ? MHD_create_response_from_callback(
+						    MHD_SIZE_UNKNOWN, BLOCK, read_block, s,
+						    stream_free) :
+					    NULL;
+
+	if (!response) {
+		if (s)
+			stream_free(s);
+		sbx_request_answer(r, MHD_HTTP_INTERNAL_SERVER_ERROR, NULL, NULL);
+		return NULL;
+	}
+	s->closed = closed;
+	s->userdata = userdata;
+	sbx_reply_header(call, "X-Accel-Buffering", "no"); /* nginx would hold events back */
+	sbx_request_answer(r, MHD_HTTP_OK, response, "text/event-stream");
+	return s;
+}
+
+int sbx_stream_send(struct sbx_stream *s, const char *event, const char *id, const char *data)
+{
+	size_t before = s->n - s->at;
+	int e = 0;
+
+	if (event) {
+		e = append(s, "event: ", 7);
+		e = e ? e : append(s, event, strlen(event));
+		e = e ? e : append(s, "\n", 1);
+	}
+	if (e == 0 && id) {
+		e = append(s, "id: ", 4);
+		e = e ? e : append(s, id, strlen(id));
+		e = e ? e : append(s, "\n", 1);
+	}
+	e = e ? e : append(s, "data: ", 6);
+	e = e ? e : append(s, data, strlen(data));
+	e = e ? e : append(s, "\n\n", 2);
+	if (e)
+		s->n = s->at + before; /* all of it, or nothing */
+	else
+		wake(s);
+	return e;
+}
+
+size_t sbx_stream_waiting(const struct sbx_stream *s)
+{
+	return s->n - s->at;
+}
+
+void sbx_stream_end(struct sbx_stream *s)
+{
+	s->ended = true;
+	wake(s);
+}

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# daemon: sbxd, in rooms. docs/HACKING has what each does and may include.
+
+# the table of routes, PURE: match, check, describe
+noinst_LIBRARIES += %reldir%/libsbx-api.a
+%canon_reldir%_libsbx_api_a_SOURCES = \
+	%reldir%/api/field.c %reldir%/api/field.h \
+	%reldir%/api/openapi.c \
+	%reldir%/api/principal.c %reldir%/api/principal.h \
+	%reldir%/api/route.c %reldir%/api/route.h
+
+noinst_LIBRARIES += %reldir%/libsbx-daemon.a
+%canon_reldir%_libsbx_daemon_a_SOURCES = \
+	%reldir%/access/access.c %reldir%/access/access.h \
+	%reldir%/http/call.h \
+	%reldir%/http/reply.c \
+	%reldir%/http/request.h \
+	%reldir%/http/server.c %reldir%/http/server.h \
+	%reldir%/http/stream.c \
+	%reldir%/main/daemon.h \
+	%reldir%/main/listen.c %reldir%/main/listen.h \
+	%reldir%/main/options.c %reldir%/main/options.h \
+	%reldir%/resources/resources.h \
+	%reldir%/resources/route_table.c \
+	%reldir%/resources/service.c \
+	%reldir%/resources/session.c
+
+daemon_libs = \
+	%reldir%/libsbx-daemon.a %reldir%/libsbx-api.a src/control/libsbx-control.a $(launcher_run_libs) \
+	$(MICROHTTPD_LIBS) $(EVENT_LIBS)
+
+bin_PROGRAMS += %reldir%/sbxd
+%canon_reldir%_sbxd_SOURCES = %reldir%/main/main.c launcher/process/step_hook.c
+%canon_reldir%_sbxd_LDADD = $(daemon_libs)

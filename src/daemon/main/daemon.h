@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_DAEMON_MAIN_DAEMON_H
+#define SBX_DAEMON_MAIN_DAEMON_H
+
+#include <event2/event.h>
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "daemon/access/access.h"
+#include "launcher/host/facts.h"
+#include "store/store.h"
+
+/* The service's context: its places, its database and its parts. Handlers get it with each call. */
+struct sbx_daemon {
+	struct event_base *base;
+	struct sbx_facts facts; /* the directories, as sbx-run finds them */
+	struct sbx_store *store;
+	json_t *schemas; /* of answers (api-schemas.json) */
+	struct sbx_access *access;
+};
+
+#endif

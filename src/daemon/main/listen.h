@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_DAEMON_MAIN_LISTEN_H
+#define SBX_DAEMON_MAIN_LISTEN_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+
+/* Listening sockets: nonblocking and close-on-exec. Each gives the descriptor or -errno with
+ * @err. */
+
+/* A socket at @path with @mode. What a service that has ended left there is removed; if another
+ * one answers there, -EADDRINUSE. */
+int sbx_listen_unix(const char *path, unsigned mode, struct sbx_err *err);
+
+/* "127.0.0.1:8484", "[::1]:8484". Other addresses than loopback only if @any. */
+int sbx_listen_tcp(const char *text, bool any, struct sbx_err *err);
+
+/* Those that systemd passed (sd_listen_fds(3)): their number, from descriptor 3 on; 0: none. The
+ * environment forgets them. */
+int sbx_listen_passed(void);
+/* Is it a unix socket? */
+bool sbx_listen_is_unix(int fd);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_DAEMON_RESOURCES_RESOURCES_H
+#define SBX_DAEMON_RESOURCES_RESOURCES_H
+
+#include "daemon/http/call.h"
+
+/* The handlers, by resource; route_table.c says which paths are theirs. */
+
+extern const struct sbx_route_table sbx_routes;
+
+/* service.c */
+void sbx_get_health(struct sbx_call *call);
+void sbx_get_ready(struct sbx_call *call);
+void sbx_get_openapi(struct sbx_call *call);
+
+/* session.c */
+void sbx_get_session(struct sbx_call *call);
+
+#endif
