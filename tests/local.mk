@@ -91,6 +91,7 @@ EXTRA_DIST += \
 	%reldir%/system/test_completion.py \
 	%reldir%/system/test_doctor.py \
 	%reldir%/system/test_events_soon.py \
+	%reldir%/system/sbxd.py \
 	%reldir%/system/test_control.py \
 	%reldir%/system/test_examples.py \
 	%reldir%/system/test_explain.py \
@@ -149,6 +150,7 @@ EXTRA_DIST += \
 	%reldir%/system/test_scope.py \
 	%reldir%/system/test_secrets.py \
 	%reldir%/system/test_secrets_page.py \
+	%reldir%/system/test_sbxd_core.py \
 	%reldir%/system/test_selftest.py \
 	%reldir%/system/test_overlay.py \
 	%reldir%/system/test_passed_directories.py \

@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -137,6 +138,19 @@ int sbx_control_find(const char *runtime_dir, const char *which, char ret_id[SBX
 }
 
 /* --- connecting --- */
+
+/* A launcher locks the directory before it has this name, so the lock that is tried here takes it
+ * from no launcher. A sweep that runs at this moment leaves the directory to the next one. */
+bool sbx_control_has_launcher(const char *runtime_dir, const char *id)
+{
+	char path[4096];
+	SBX_AUTO_CLOSE int fd = -1;
+
+	if (!sbx_id_is_valid(id) || sbx_text_format(path, sizeof(path), "%s/%s", runtime_dir, id))
+		return false;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+}
 
 static int gone(struct sbx_err *err, const char *id)
 {
@@ -353,11 +367,20 @@ enum sbx_control_code sbx_control_refusal_code(const json_t *answer)
 	return sbx_control_code_parse(json_string_value(json_object_get(answer, "code")));
 }
 
+int sbx_control_answer_judge(const json_t *answer, struct sbx_err *err)
+{
+	const char *why = json_string_value(json_object_get(answer, "error"));
+
+	if (json_is_true(json_object_get(answer, "ok")))
+		return 0;
+	sbx_err_set(err, "%s", why ? why : "the launcher refused without a reason");
+	return SBX_CONTROL_E_REFUSED;
+}
+
 int sbx_control_ask(struct sbx_control_client *c, json_t *request_take, const int *fds,
 		    size_t n_fds, json_t **ret_answer, struct sbx_err *err)
 {
 	struct sbx_err send_err = { 0 };
-	const char *why;
 	int e = sbx_control_send(c, request_take, fds, n_fds, &send_err);
 
 	*ret_answer = NULL;
@@ -366,11 +389,5 @@ int sbx_control_ask(struct sbx_control_client *c, json_t *request_take, const in
 		e = sbx_control_receive(c, (int)c->timeout_ms, ret_answer, err);
 	else
 		sbx_err_set(err, "%s", send_err.msg);
-	if (e != 0)
-		return e;
-	if (json_is_true(json_object_get(*ret_answer, "ok")))
-		return 0;
-	why = json_string_value(json_object_get(*ret_answer, "error"));
-	sbx_err_set(err, "%s", why ? why : "the launcher refused without a reason");
-	return SBX_CONTROL_E_REFUSED;
+	return e ? e : sbx_control_answer_judge(*ret_answer, err);
 }

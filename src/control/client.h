@@ -36,6 +36,10 @@ int sbx_control_each(const char *runtime_dir, int (*fn)(const char *id, void *us
 int sbx_control_find(const char *runtime_dir, const char *which, char ret_id[SBX_ID_LEN + 1],
 		     struct sbx_err *err);
 
+/* Does a launcher hold the runtime directory of sandbox @id? Its pid says nothing: the kernel gives
+ * it away again. */
+bool sbx_control_has_launcher(const char *runtime_dir, const char *id);
+
 /* Connects to sandbox @id. @timeout_ms: at most so long, here and in every later call. */
 int sbx_control_connect(const char *runtime_dir, const char *id, uint32_t timeout_ms,
 			struct sbx_control_client **ret_client, struct sbx_err *err);
@@ -63,6 +67,8 @@ bool sbx_control_has_line(const struct sbx_control_client *c);
 int sbx_control_ask(struct sbx_control_client *c, json_t *request_take, const int *fds,
 		    size_t n_fds, json_t **ret_answer, struct sbx_err *err);
 
+/* Is this answer a refusal? 0, or SBX_CONTROL_E_REFUSED with its text in @err. */
+int sbx_control_answer_judge(const json_t *answer, struct sbx_err *err);
 /* The code of a refusal. */
 enum sbx_control_code sbx_control_refusal_code(const json_t *answer);
 

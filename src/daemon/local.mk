@@ -12,6 +12,7 @@ noinst_LIBRARIES += %reldir%/libsbx-api.a
 noinst_LIBRARIES += %reldir%/libsbx-daemon.a
 %canon_reldir%_libsbx_daemon_a_SOURCES = \
 	%reldir%/access/access.c %reldir%/access/access.h \
+	%reldir%/hub/ask.c %reldir%/hub/ask.h \
 	%reldir%/http/call.h \
 	%reldir%/http/reply.c \
 	%reldir%/http/request.h \
@@ -20,8 +21,12 @@ noinst_LIBRARIES += %reldir%/libsbx-daemon.a
 	%reldir%/main/daemon.h \
 	%reldir%/main/listen.c %reldir%/main/listen.h \
 	%reldir%/main/options.c %reldir%/main/options.h \
+	%reldir%/resources/network.c \
+	%reldir%/resources/print.c %reldir%/resources/print.h \
 	%reldir%/resources/resources.h \
 	%reldir%/resources/route_table.c \
+	%reldir%/resources/sandbox_find.c %reldir%/resources/sandbox_find.h \
+	%reldir%/resources/sandboxes.c \
 	%reldir%/resources/service.c \
 	%reldir%/resources/session.c
 

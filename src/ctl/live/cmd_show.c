@@ -298,7 +298,7 @@ static int take_row(const struct sbx_store_sandbox_row *s, void *userdata)
 	*ret = sbx_sandbox_json(s);
 	if (s->ended_ms == SBX_STORE_NONE)
 		json_object_set_new(*ret, "launcher_alive",
-				    json_boolean(sbx_sandbox_has_launcher(ctl->facts.runtime_dir,
+				    json_boolean(sbx_control_has_launcher(ctl->facts.runtime_dir,
 									  s->id)));
 	json_object_set_new(*ret, "selftest", probes(s->selftest_json));
 	return *ret ? 0 : -ENOMEM;

@@ -2,9 +2,7 @@
 #include "ctl/live/sandbox_now.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/file.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -15,19 +13,6 @@
 #define ONE_MS 300 /* the longest wait for one launcher */
 
 SBX_DEFINE_CLEANUP(struct sbx_control_client, sbx_control_disconnect);
-
-/* A launcher locks the directory before it has this name, so the lock that is tried here takes it
- * from no launcher. A sweep that runs at this moment leaves the directory to the next one. */
-bool sbx_sandbox_has_launcher(const char *runtime_dir, const char *id)
-{
-	char path[4096];
-	SBX_AUTO_CLOSE int fd = -1;
-
-	if (!sbx_id_is_valid(id) || sbx_text_format(path, sizeof(path), "%s/%s", runtime_dir, id))
-		return false;
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
-}
 
 /* Copies what the answer of `show` has. */
 static void take(json_t *row, const json_t *sandbox)
@@ -71,7 +56,7 @@ void sbx_sandboxes_now(struct sbx_ctl *ctl, json_t *rows)
 
 		if (!id || json_object_get(row, "ended_ms"))
 			continue;
-		alive = sbx_sandbox_has_launcher(dir, id);
+		alive = sbx_control_has_launcher(dir, id);
 		json_object_set_new(row, "launcher_alive", json_boolean(alive));
 		now = sbx_clock_monotonic_us();
 		if (alive && now < until) {

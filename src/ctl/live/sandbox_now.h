@@ -9,9 +9,6 @@
 
 /* The database cannot know whether the launcher of a sandbox lives, nor what holds now: ask. */
 
-/* Does a launcher hold the runtime directory of sandbox @id? Its pid says nothing: the kernel gives
- * it away again. */
-bool sbx_sandbox_has_launcher(const char *runtime_dir, const char *id);
 /* For each of @rows (sbx_sandbox_json()) that has not ended: set launcher_alive and, as far as its
  * launcher answers in time, state, generation, air_gapped, allow_out and deny_out. Launchers that
  * do not answer delay this by SBX_CTL_NOW_MS in all. */

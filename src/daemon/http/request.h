@@ -19,7 +19,7 @@ struct sbx_http_request {
 	struct sbx_http_listener *listener;
 	struct MHD_Connection *connection;
 	char *body;
-	size_t n_body;
+	size_t n_body, n_dropped;
 	bool too_large; /* the rest of the body is dropped */
 	bool ran;	/* the handler was called, or is not to be */
 	bool suspended; /* libmicrohttpd waits for the answer */

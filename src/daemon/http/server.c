@@ -28,6 +28,9 @@
 
 #define LISTENERS_MAX 8
 #define SWEEP_S	      5 /* how often late connections are looked for */
+/* Bytes of a body that are read after the request was refused. Clients look for the answer when
+ * they have sent it all, and libmicrohttpd closes a connection that is answered before. */
+#define DROP_MAX (4u << 20)
 
 struct connection {
 	struct connection *next, **where; /* in the listener's list */
@@ -263,20 +266,20 @@ static bool take_query(struct sbx_http_request *r)
 	return false;
 }
 
-static bool has_body(const struct sbx_http_request *r)
+static unsigned long long body_length(const struct sbx_http_request *r)
 {
-	return header(r, MHD_HTTP_HEADER_CONTENT_LENGTH) ||
-	       header(r, MHD_HTTP_HEADER_TRANSFER_ENCODING);
+	const char *length = header(r, MHD_HTTP_HEADER_CONTENT_LENGTH);
+
+	return length ? strtoull(length, NULL, 10) : 0;
 }
 
 /* A form of another site can send text/plain, and never application/json. */
 static bool check_body_head(struct sbx_http_request *r)
 {
 	const char *type = header(r, MHD_HTTP_HEADER_CONTENT_TYPE);
-	const char *length = header(r, MHD_HTTP_HEADER_CONTENT_LENGTH);
 	static const char json[] = "application/json";
 
-	if (length && strtoull(length, NULL, 10) > SBX_HTTP_BODY_MAX) {
+	if (body_length(r) > SBX_HTTP_BODY_MAX) {
 		sbx_reply_problem(&r->call, MHD_HTTP_CONTENT_TOO_LARGE, "too_large", NULL,
 				  "a body has at most %d bytes", SBX_HTTP_BODY_MAX);
 		return false;
@@ -316,8 +319,10 @@ static enum MHD_Result take_body(struct sbx_http_request *r, const char *p, size
 
 	if (n > SBX_HTTP_BODY_MAX - r->n_body)
 		r->too_large = true;
-	if (r->too_large)
-		return MHD_YES;
+	if (r->ran || r->too_large) {
+		r->n_dropped += n;
+		return r->n_dropped > DROP_MAX ? MHD_NO : MHD_YES;
+	}
 	grown = realloc(r->body, r->n_body + n);
 	if (!grown)
 		return MHD_NO;
@@ -386,8 +391,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *mc, const ch
 		r->call.daemon = l->http->o.daemon;
 		take_head(r, url, method);
 		r->ran = r->response != NULL;
-		/* libmicrohttpd closes a connection that is answered before its body came. */
-		return r->response && has_body(r) ? queue(r) : MHD_YES;
+		return r->ran && body_length(r) > DROP_MAX ? queue(r) : MHD_YES;
 	}
 	if (*n_data > 0) {
 		enum MHD_Result result = take_body(r, data, *n_data);

@@ -115,7 +115,8 @@ static int listen_all(struct sbx_daemon *d, struct sbx_http *http,
 			r = sbx_text_copy(path, sizeof(path), o->socket);
 		else
 			r = sbx_text_format(path, sizeof(path), "%s/api.sock", d->facts.runtime_dir);
-		if (r == 0 && mkdir(d->facts.runtime_dir, 0700) < 0 && errno != EEXIST)
+		if (r == 0 && mkdir(d->facts.runtime_dir, d->facts.privileged ? 0711 : 0700) < 0 &&
+		    errno != EEXIST)
 			r = -errno;
 		fd = r ? r : sbx_listen_unix(path, 0600, err);
 		r = fd < 0 ? fd : sbx_http_listen(http, SBX_LISTEN_UNIX, fd, NULL, NULL, err);

@@ -16,4 +16,13 @@ void sbx_get_openapi(struct sbx_call *call);
 /* session.c */
 void sbx_get_session(struct sbx_call *call);
 
+/* sandboxes.c */
+void sbx_list_sandboxes(struct sbx_call *call);
+void sbx_get_sandbox(struct sbx_call *call);
+void sbx_delete_sandbox(struct sbx_call *call);
+
+/* network.c */
+void sbx_get_network(struct sbx_call *call);
+void sbx_put_network(struct sbx_call *call);
+
 #endif

@@ -6,6 +6,33 @@
 #include "base/cleanup.h"
 #include "daemon/resources/resources.h"
 
+#define QUERY(f) .query = (f), .n_query = SBX_N_ELEMENTS(f)
+#define BODY(f)	 .body = (f), .n_body = SBX_N_ELEMENTS(f)
+
+/* Of every list. */
+#define PAGE                                                                                       \
+	{ "limit", SBX_FIELD_INTEGER, .min = 1, .max = 1000, .help = "items of a page; 100" },     \
+	{                                                                                          \
+		"cursor", SBX_FIELD_INTEGER, .min = 1, .help = "next_cursor of the page before"   \
+	}
+
+static const char *const states[] = { "live",	   "preparing", "running",
+				      "done",	   "failed_safety_setup", "failed_policy",
+				      "lost",	   "killed",	"timed_out",
+				      "oom_killed", NULL };
+
+static const struct sbx_field sandboxes_query[] = {
+	{ "state", .words = states, .help = "of this state; live: has not ended" },
+	{ "workspace", .help = "of this workspace" },
+	PAGE,
+};
+
+static const struct sbx_field network_body[] = {
+	{ "air_gapped", SBX_FIELD_BOOLEAN, .help = "nothing is reached but resolvers and allow_out" },
+	{ "allow_out", SBX_FIELD_STRINGS, .n_max = 1000, .help = "replaces the live allow list" },
+	{ "deny_out", SBX_FIELD_STRINGS, .n_max = 1000, .help = "replaces the live deny list" },
+};
+
 static const struct sbx_route rows[] = {
 	{ SBX_GET, "/healthz", SBX_ROLE_NONE, "getHealth", .status = 200, .answer = "Health",
 	  .help = "say that the service answers", .run = sbx_get_health },
@@ -15,6 +42,20 @@ static const struct sbx_route rows[] = {
 	  .media = "application/json", .help = "describe the API", .run = sbx_get_openapi },
 	{ SBX_GET, "/session", SBX_ROLE_VIEWER, "getSession", .status = 200, .answer = "Session",
 	  .help = "say who the caller is", .run = sbx_get_session },
+	{ SBX_GET, "/sandboxes", SBX_ROLE_VIEWER, "listSandboxes", QUERY(sandboxes_query),
+	  .status = 200, .answer = "Sandbox", .is_list = true,
+	  .help = "list sandboxes, the newest first", .run = sbx_list_sandboxes },
+	{ SBX_GET, "/sandboxes/{id}", SBX_ROLE_VIEWER, "getSandbox", .status = 200,
+	  .answer = "Sandbox", .help = "show a sandbox as it is now", .run = sbx_get_sandbox },
+	{ SBX_DELETE, "/sandboxes/{id}", SBX_ROLE_OPERATOR, "deleteSandbox", .status = 204,
+	  .help = "kill a sandbox", .run = sbx_delete_sandbox },
+	{ SBX_GET, "/sandboxes/{id}/network", SBX_ROLE_VIEWER, "getNetwork", .status = 200,
+	  .answer = "Network", .help = "show the live lists and the air gap",
+	  .run = sbx_get_network },
+	{ SBX_PUT, "/sandboxes/{id}/network", SBX_ROLE_OPERATOR, "putNetwork", BODY(network_body),
+	  .status = 200, .answer = "Network",
+	  .help = "change what a sandbox may reach, and cut what it may not",
+	  .run = sbx_put_network },
 };
 
 const struct sbx_route_table sbx_routes = { rows, SBX_N_ELEMENTS(rows) };

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What a live sandbox may reach. A change answers when what it no longer allows was cut. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "daemon/main/daemon.h"
+#include "daemon/resources/resources.h"
+#include "daemon/resources/sandbox_find.h"
+
+static void copy(json_t *to, const json_t *from, const char *const *keys)
+{
+	for (; *keys; keys++) {
+		json_t *v = json_object_get(from, *keys);
+
+		if (v)
+			json_object_set(to, *keys, v);
+	}
+}
+
+static void reply(struct sbx_call *call, const json_t *from)
+{
+	static const char *const keys[] = { "generation", "cut",      "air_gapped",
+					    "allow_out",  "deny_out", NULL };
+	json_t *o = json_object();
+	char etag[32];
+
+	copy(o, from, keys);
+	sbx_text_fit(etag, sizeof(etag), "\"g%lld\"",
+		     (long long)json_integer_value(json_object_get(from, "generation")));
+	sbx_reply_header(call, "ETag", etag);
+	sbx_reply_json(call, 200, o);
+}
+
+static void on_shown(void *userdata, int result, json_t *answer, const struct sbx_err *err)
+{
+	if (result == 0)
+		reply(userdata, json_object_get(answer, "sandbox"));
+	else
+		sbx_call_refused(userdata, result, answer, err);
+}
+
+/* Answers unless the caller may see the sandbox. */
+static bool is_visible(struct sbx_call *call)
+{
+	json_t *sandbox = sbx_call_sandbox(call, call->found.params[0]);
+
+	json_decref(sandbox);
+	return sandbox != NULL;
+}
+
+void sbx_get_network(struct sbx_call *call)
+{
+	if (is_visible(call))
+		sbx_call_ask(call, call->found.params[0], json_pack("{s:s}", "op", "show"), on_shown,
+			     call);
+}
+
+static void on_changed(void *userdata, int result, json_t *answer, const struct sbx_err *err)
+{
+	if (result == 0)
+		reply(userdata, answer);
+	else
+		sbx_call_refused(userdata, result, answer, err);
+}
+
+static void change(struct sbx_call *call)
+{
+	static const char *const keys[] = { "air_gapped", "allow_out", "deny_out", NULL };
+	json_t *request = json_pack("{s:s}", "op", "network");
+
+	copy(request, call->body, keys);
+	sbx_call_ask(call, call->found.params[0], request, on_changed, call);
+}
+
+/* If-Match: the generation is still the one that the caller saw. */
+static void on_compared(void *userdata, int result, json_t *answer, const struct sbx_err *err)
+{
+	struct sbx_call *call = userdata;
+	const json_t *now = json_object_get(answer, "sandbox");
+	char etag[32];
+
+	if (result != 0) {
+		sbx_call_refused(call, result, answer, err);
+		return;
+	}
+	sbx_text_fit(etag, sizeof(etag), "\"g%lld\"",
+		     (long long)json_integer_value(json_object_get(now, "generation")));
+	if (strcmp(call->if_match, etag) == 0)
+		change(call);
+	else
+		sbx_reply_problem(call, 412, "changed", NULL,
+				  "the policy was changed meanwhile: it is %s now", etag);
+}
+
+void sbx_put_network(struct sbx_call *call)
+{
+	if (!is_visible(call))
+		return;
+	if (call->if_match && strcmp(call->if_match, "*") != 0)
+		sbx_call_ask(call, call->found.params[0], json_pack("{s:s}", "op", "show"),
+			     on_compared, call);
+	else
+		change(call);
+}

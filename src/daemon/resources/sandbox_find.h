@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_DAEMON_RESOURCES_SANDBOX_FIND_H
+#define SBX_DAEMON_RESOURCES_SANDBOX_FIND_H
+
+#include "daemon/hub/ask.h"
+#include "daemon/http/call.h"
+
+/* The sandbox that a path names. */
+
+/* The row of sandbox @id as an object of the API, owned by the caller. NULL: it was answered, also
+ * where the caller may not see it. */
+json_t *sbx_call_sandbox(struct sbx_call *call, const char *id);
+
+/* Asks the launcher of a sandbox that sbx_call_sandbox() found. */
+void sbx_call_ask(struct sbx_call *call, const char *id, json_t *request_take, sbx_ask_fn fn,
+		  void *userdata);
+/* Answers with the problem of an ask that failed. */
+void sbx_call_refused(struct sbx_call *call, int result, json_t *answer, const struct sbx_err *err);
+/* Answers with the problem of a function of the store that failed. */
+void sbx_call_store_failed(struct sbx_call *call, int r, const struct sbx_err *err);
+
+#endif

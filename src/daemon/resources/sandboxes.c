@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Sandboxes: the list, one of them, its end. Of a live one the launcher tells the present state. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "daemon/main/daemon.h"
+#include "daemon/resources/print.h"
+#include "daemon/resources/resources.h"
+#include "daemon/resources/sandbox_find.h"
+
+#define LIMIT 100 /* of a page, unless the caller says another */
+
+/* --- the list --- */
+
+struct page {
+	struct sbx_call *call;
+	json_t *items;
+	int64_t limit, cursor;
+	int64_t next; /* 0: there is no more */
+};
+
+static int take_row(const struct sbx_store_sandbox_row *s, void *userdata)
+{
+	struct page *p = userdata;
+
+	if ((int64_t)json_array_size(p->items) == p->limit) {
+		p->next = p->cursor;
+		return 1;
+	}
+	p->cursor = s->cursor;
+	if (sbx_principal_sees(&p->call->principal, s->workspace, getuid()))
+		json_array_append_new(p->items, sbx_print_sandbox(s));
+	return 0;
+}
+
+void sbx_list_sandboxes(struct sbx_call *call)
+{
+	const char *state = sbx_call_text(call, "state"), *workspace = call->principal.workspace;
+	struct page p = { .call = call,
+			  .items = json_array(),
+			  .limit = sbx_call_number(call, "limit", LIMIT) };
+	struct sbx_store_sandbox_filter filter = {
+		.live = state && strcmp(state, "live") == 0,
+		.state = state && strcmp(state, "live") != 0 ? state : NULL,
+		.workspace = workspace[0] ? workspace : sbx_call_text(call, "workspace"),
+		.before = sbx_call_number(call, "cursor", 0),
+		.n_max = (uint32_t)p.limit + 1,
+	};
+	struct sbx_err err = { 0 };
+	int r = sbx_store_sandboxes_each(call->daemon->store, &filter, take_row, &p, &err);
+
+	if (r >= 0) {
+		sbx_reply_json(call, 200, sbx_print_page(p.items, p.next));
+	} else {
+		json_decref(p.items);
+		sbx_call_store_failed(call, r, &err);
+	}
+}
+
+/* --- one --- */
+
+struct show {
+	struct sbx_call *call;
+	json_t *sandbox; /* owned; of the database */
+};
+
+/* What the launcher tells is newer than the row. */
+static void merge(json_t *sandbox, const json_t *now)
+{
+	static const char *const keys[] = { "state",  "generation", "air_gapped", "allow_out",
+					    "deny_out", "attach",   "network",	  "policy",
+					    "flows",  "flows_left_out", "limits", "usage",
+					    "ruleset", "selftest",  "execs",	  "published",
+					    "wall_left_ms" };
+
+	for (size_t i = 0; i < SBX_N_ELEMENTS(keys); i++) {
+		json_t *v = json_object_get(now, keys[i]);
+
+		if (v)
+			json_object_set(sandbox, keys[i], v);
+	}
+	json_object_set_new(sandbox, "allow_internet_access",
+			    json_boolean(!json_is_true(json_object_get(now, "air_gapped"))));
+}
+
+/* A launcher that does not answer leaves the row as the answer. */
+static void on_shown(void *userdata, int result, json_t *answer, const struct sbx_err *err)
+{
+	struct show *s = userdata;
+
+	(void)err;
+	if (result == 0)
+		merge(s->sandbox, json_object_get(answer, "sandbox"));
+	json_object_set_new(s->sandbox, "live", json_boolean(result == 0));
+	sbx_reply_json(s->call, 200, s->sandbox);
+	free(s);
+}
+
+void sbx_get_sandbox(struct sbx_call *call)
+{
+	const char *id = call->found.params[0];
+	json_t *sandbox = sbx_call_sandbox(call, id);
+	struct show *s;
+
+	if (!sandbox)
+		return;
+	if (!json_is_true(json_object_get(sandbox, "live"))) {
+		sbx_reply_json(call, 200, sandbox);
+		return;
+	}
+	s = malloc(sizeof(*s));
+	if (!s) {
+		json_decref(sandbox);
+		sbx_reply_json(call, 200, NULL);
+		return;
+	}
+	*s = (struct show){ call, sandbox };
+	sbx_call_ask(call, id, json_pack("{s:s}", "op", "show"), on_shown, s);
+}
+
+/* --- its end --- */
+
+static void on_killed(void *userdata, int result, json_t *answer, const struct sbx_err *err)
+{
+	struct sbx_call *call = userdata;
+
+	if (result == 0 || result == SBX_CONTROL_E_NONE || result == SBX_CONTROL_E_GONE)
+		sbx_reply_empty(call, 204);
+	else
+		sbx_call_refused(call, result, answer, err);
+}
+
+void sbx_delete_sandbox(struct sbx_call *call)
+{
+	json_t *sandbox = sbx_call_sandbox(call, call->found.params[0]);
+
+	if (!sandbox)
+		return;
+	json_decref(sandbox);
+	sbx_call_ask(call, call->found.params[0], json_pack("{s:s}", "op", "kill"), on_killed,
+		     call);
+}

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""sbxd: the server itself, and what it tells and changes of live sandboxes."""
+import contextlib
+import json
+import socket
+
+import pytest
+
+from sbxd import raw, service, wait_for
+from test_control import running
+
+NET = """
+network:
+  mode: fetch
+  allow: ["files.test:443", "files.test:80"]
+"""
+HEAD = "GET {} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{}\r\n"
+
+
+def http(path, line, extra=""):
+    """The status and the problem of a request as bytes."""
+    out = raw(path, HEAD.format(line, extra).encode())
+    head, _, body = out.partition(b"\r\n\r\n")
+    return int(head.split()[1]) if head else 0, json.loads(body) if body.startswith(b"{") else body
+
+
+def test_the_service_itself(sbx):
+    with service(sbx) as s:
+        assert s.get("/healthz") == {"status": "ok", "version": s.openapi["info"]["version"]}
+        assert s.get("/readyz")["status"] == "ok"
+        assert s.get("/session")["role"] == "admin"
+        a = s.ask("GET", "/healthz")
+        assert a.headers["X-Content-Type-Options"] == "nosniff" and "default-src 'none'" in a.headers["Content-Security-Policy"]
+
+
+@pytest.mark.parametrize("method, path, status, code", [
+    ("GET", "/nothing", 404, "unknown"),
+    ("GET", "/sandboxes/", 404, "unknown"),
+    ("GET", "//sandboxes", 404, "unknown"),
+    ("GET", "/sandboxes/..%2f..%2fx", 404, "unknown"),
+    ("GET", "/sandboxes/%00", 404, "unknown"),
+    ("GET", "/sandboxes/a%2Fb", 404, "unknown"),
+    ("GET", "/sandboxes/'--", 404, "unknown"),
+    ("GET", "/sandboxes/000000000000", 404, "unknown"),
+    ("PATCH", "/sandboxes", 405, "method"),
+    ("BREW", "/sandboxes", 405, "method"),
+    ("GET", "/sandboxes?limit=0", 400, "invalid"),
+    ("GET", "/sandboxes?limit=1001", 400, "invalid"),
+    ("GET", "/sandboxes?limit=x", 400, "invalid"),
+    ("GET", "/sandboxes?limit=1&limit=1", 400, "invalid"),
+    ("GET", "/sandboxes?state=alive", 400, "invalid"),
+    ("GET", "/sandboxes?workspace=%0a", 400, "invalid"),
+    ("GET", "/sandboxes?colour=red", 400, "invalid")])
+def test_refused_paths_and_parameters(sbx, method, path, status, code):
+    with service(sbx) as s:
+        a = s.ask(method, path, status=status)
+        assert a.json["code"] == code and a.json["detail"]
+
+
+@pytest.mark.parametrize("body, headers, status, field", [
+    (b"{}", {"Content-Type": "text/plain"}, 415, None),
+    (b"", {}, 400, "body"),
+    (b"[]", {}, 400, "body"),
+    (b'{"air_gapped": true, "air_gapped": false}', {}, 400, "body"),
+    (b'{"air_gapped": "yes"}', {}, 422, "air_gapped"),
+    (b'{"air_gap": true}', {}, 422, "air_gap"),
+    (b'{"allow_out": "x"}', {}, 422, "allow_out"),
+    (b'{"allow_out": ["ok.test", 1]}', {}, 422, "allow_out[1]"),
+    (b'{"allow_out": ["a\\u0007b"]}', {}, 422, "allow_out[0]"),
+    (b'{"x":' * 40 + b"1" + b"}" * 40, {}, 400, "body"),
+    (b'{"allow_out": [' + b'"a.test",' * 1001 + b'"b.test"]}', {}, 422, "allow_out"),
+    (b" " * 300000, {}, 413, None)])
+def test_refused_bodies(sbx, body, headers, status, field):
+    with service(sbx) as s:
+        a = s.ask("PUT", "/sandboxes/000000000000/network", body, headers, status=status)
+        assert a.json.get("field") == field
+        assert s.get("/healthz")
+
+
+def test_a_chunked_body_has_the_same_limit(sbx):
+    with service(sbx) as s:
+        out = raw(s.where, b"PUT /sandboxes/000000000000/network HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+                  b"Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n" + b"10000\r\n" + b" " * 65536 + b"\r\n" * 1
+                  + (b"10000\r\n" + b" " * 65536 + b"\r\n") * 5 + b"0\r\n\r\n")
+        assert b" 413 " in out.split(b"\r\n")[0]
+
+
+def test_a_live_sandbox_is_seen_and_changed(sbx):
+    sbx.profile("net", NET)
+    with service(sbx) as s, running(sbx, args=["--profile", "net", "--workspace", "w"]) as (p, _):
+        one = wait_for(lambda: s.get("/sandboxes?state=running")["items"])[0]
+        assert (one["profile"], one["workspace"], one["live"], one["air_gapped"]) == ("net", "w", True, False)
+        path = "/sandboxes/" + one["id"]
+        now = s.get(path)
+        assert now["policy"] and now["selftest"] and now["usage"] and now["allow_internet_access"] is True
+        assert s.get(path + "/network")["generation"] == 1
+        a = s.ask("PUT", path + "/network", {"air_gapped": True}, {"If-Match": '"g1"'}, status=200)
+        assert (a.json["air_gapped"], a.json["generation"], a.headers["ETag"]) == (True, 2, '"g2"')
+        assert s.ask("PUT", path + "/network", {"air_gapped": False}, {"If-Match": '"g1"'}, status=412)
+        assert s.get(path)["allow_internet_access"] is False
+        assert s.ask("PUT", path + "/network", {"allow_out": ["a b"]}, status=422).json["field"] == "allow_out[0]"
+        assert s.get(path + "/network")["generation"] == 2
+        assert s.get("/sandboxes?workspace=other")["items"] == []
+        s.ask("DELETE", path, status=204)
+        assert p.wait(20) == 137
+        wait_for(lambda: s.get(path)["state"] == "killed")
+        s.ask("PUT", path + "/network", {"air_gapped": True}, status=409)
+
+
+def test_pages_of_sandboxes(sbx):
+    for _ in range(5):
+        assert sbx.run(["--profile", "none"], ["true"]).rc == 0
+    with service(sbx) as s:
+        ids, cursor = [], ""
+        while True:
+            page = s.get("/sandboxes?limit=2" + cursor)
+            ids += [x["id"] for x in page["items"]]
+            if not page["next_cursor"]:
+                break
+            cursor = "&cursor=" + page["next_cursor"]
+        assert ids == [r["id"] for r in reversed(sbx.sandboxes())]
+
+
+def test_the_service_ends_and_no_sandbox_does(sbx):
+    with running(sbx) as (p, _):
+        with service(sbx) as s:
+            wait_for(lambda: s.get("/sandboxes?state=running")["items"])
+        with service(sbx) as s:
+            assert s.get("/sandboxes?state=running")["items"]
+            s.p.kill()
+            s.p.wait()
+            s.start()  # the socket of the killed one is there
+            assert s.get("/sandboxes?state=running")["items"]
+        assert p.poll() is None
+
+
+def test_slow_and_idle_clients_delay_nobody(sbx):
+    with service(sbx) as s, contextlib.ExitStack() as stack:
+        for i in range(200):
+            c = stack.enter_context(socket.socket(socket.AF_UNIX))
+            c.connect(s.where)
+            c.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: "[:i % 40])
+        assert s.get("/healthz")
