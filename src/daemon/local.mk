@@ -18,9 +18,10 @@ noinst_LIBRARIES += %reldir%/libsbx-daemon.a
 	%reldir%/http/request.h \
 	%reldir%/http/server.c %reldir%/http/server.h \
 	%reldir%/http/stream.c \
-	%reldir%/main/daemon.h \
+
 	%reldir%/main/listen.c %reldir%/main/listen.h \
 	%reldir%/main/options.c %reldir%/main/options.h \
+	%reldir%/resources/daemon.h \
 	%reldir%/resources/network.c \
 	%reldir%/resources/print.c %reldir%/resources/print.h \
 	%reldir%/resources/resources.h \

@@ -21,7 +21,7 @@ ARROWS = {
     "tls": {"base", "wire", "http", "ipc", "sys"},
     "launcher": {"base", "cli", "http", "ipc", "control", "policy", "sys", "store"},
     "ctl": {"base", "cli", "http", "ipc", "control", "policy", "store", "sys", "launcher"},  # the launcher's functions answer
-    "daemon": {"base", "wire", "ipc", "control", "policy", "store"},
+    "daemon": {"base", "cli", "ipc", "control", "policy", "store", "sys", "launcher"},
 }
 
 # A layer's rooms: its folders, each a library or the program, and the rooms that each may include.
@@ -67,6 +67,14 @@ ROOMS = {
         "data": {"live", "frame", "print"},
         "answers": {"doctor", "live", "frame", "print"},
         "main": {"data", "answers", "doctor", "exec", "live", "frame", "print"},
+    },
+    "daemon": {
+        "api": set(),
+        "hub": set(),
+        "access": {"api"},
+        "http": {"access", "api"},
+        "resources": {"hub", "http", "access", "api"},
+        "main": {"resources", "hub", "http", "access", "api"},
     },
     "launcher": {
         "process": set(),

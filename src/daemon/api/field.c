@@ -104,13 +104,15 @@ static int check_entries(const struct sbx_field *f, const char *name, json_t *v,
 		return refuse(ret_name, name, err, text);
 	}
 	if (is_array) {
-		json_array_foreach(v, i, entry) {
+		json_array_foreach(v, i, entry)
+		{
 			sbx_text_cut(place, sizeof(place), "%s[%zu]", name, i);
 			r = r ? r : check_string(f, place, entry, ret_name, err);
 		}
 		return r;
 	}
-	json_object_foreach(v, key, entry) {
+	json_object_foreach(v, key, entry)
+	{
 		sbx_text_cut(place, sizeof(place), "%s.%s", name, key);
 		if (r == 0 && (!key[0] || strlen(key) > 128 || !is_clean(key, strlen(key))))
 			r = refuse(ret_name, name, err, "a name in it is empty, long or not text");
@@ -119,8 +121,8 @@ static int check_entries(const struct sbx_field *f, const char *name, json_t *v,
 	return r;
 }
 
-static int check_members(const struct sbx_field *fields, size_t n, const char *above,
-			 json_t *o, char *ret_name, struct sbx_err *err);
+static int check_members(const struct sbx_field *fields, size_t n, const char *above, json_t *o,
+			 char *ret_name, struct sbx_err *err);
 
 static int check_value(const struct sbx_field *f, const char *name, json_t *v, char *ret_name,
 		       struct sbx_err *err)
@@ -143,8 +145,8 @@ static int check_value(const struct sbx_field *f, const char *name, json_t *v, c
 	}
 }
 
-static int check_members(const struct sbx_field *fields, size_t n, const char *above,
-			 json_t *o, char *ret_name, struct sbx_err *err)
+static int check_members(const struct sbx_field *fields, size_t n, const char *above, json_t *o,
+			 char *ret_name, struct sbx_err *err)
 {
 	char name[SBX_FIELD_NAME_MAX];
 	const char *key;
@@ -153,7 +155,8 @@ static int check_members(const struct sbx_field *fields, size_t n, const char *a
 
 	if (!json_is_object(o))
 		return refuse(ret_name, above[0] ? above : "body", err, "it is no object");
-	json_object_foreach(o, key, v) {
+	json_object_foreach(o, key, v)
+	{
 		const struct sbx_field *f = find(fields, n, key);
 
 		sbx_text_cut(name, sizeof(name), "%s%s%s", above, above[0] ? "." : "", key);
@@ -244,7 +247,8 @@ json_t *sbx_field_schema(const struct sbx_field *f)
 				    json_integer((json_int_t)(f->n_max ? f->n_max : ENTRIES_MAX)));
 	}
 	if (f->type == SBX_FIELD_MAP)
-		json_object_set_new(s, "additionalProperties", json_pack("{s:s}", "type", "string"));
+		json_object_set_new(s, "additionalProperties",
+				    json_pack("{s:s}", "type", "string"));
 	if (f->words)
 		json_object_set_new(s, "enum", words_schema(f));
 	return s;

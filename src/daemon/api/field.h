@@ -27,10 +27,10 @@ struct sbx_field {
 	const char *name;
 	enum sbx_field_type type;
 	bool required;
-	bool nullable;		   /* null may stand for it */
-	int64_t min, max;	   /* an integer's value; max 0: no bound but INT64_MAX */
-	size_t n_max;		   /* bytes of a string (0: 1024), or entries (0: 256) */
-	const char *const *words;  /* a string's values, NULL-terminated; NULL: any */
+	bool nullable;			    /* null may stand for it */
+	int64_t min, max;		    /* an integer's value; max 0: no bound but INT64_MAX */
+	size_t n_max;			    /* bytes of a string (0: 1024), or entries (0: 256) */
+	const char *const *words;	    /* a string's values, NULL-terminated; NULL: any */
 	const char *(*check)(const char *); /* of strings: the reason against one, or NULL */
 	const struct sbx_field *members;    /* of an object */
 	size_t n_members;

@@ -40,9 +40,9 @@ static json_t *parameters(const struct sbx_route *r)
 						     json_pack("{s:s}", "type", "string")));
 	}
 	for (size_t i = 0; i < r->n_query; i++)
-		json_array_append_new(all, parameter(r->query[i].name, "query",
-						     r->query[i].required, r->query[i].help,
-						     sbx_field_schema(&r->query[i])));
+		json_array_append_new(all,
+				      parameter(r->query[i].name, "query", r->query[i].required,
+						r->query[i].help, sbx_field_schema(&r->query[i])));
 	return all;
 }
 
@@ -53,8 +53,8 @@ static json_t *answer_schema(const struct sbx_route *r)
 	if (!r->is_list)
 		return one;
 	return json_pack("{s:s, s:[s, s], s:{s:{s:s, s:o}, s:{s:[s, s]}}}", "type", "object",
-			 "required", "items", "next_cursor", "properties", "items", "type",
-			 "array", "items", one, "next_cursor", "type", "string", "null");
+			 "required", "items", "next_cursor", "properties", "items", "type", "array",
+			 "items", one, "next_cursor", "type", "string", "null");
 }
 
 static json_t *responses(const struct sbx_route *r)
@@ -85,9 +85,9 @@ static json_t *responses(const struct sbx_route *r)
 
 static json_t *operation(const struct sbx_route *r)
 {
-	json_t *o = json_pack("{s:s, s:s, s:s, s:o, s:o}", "operationId", r->id, "summary",
-			      r->help, "x-role", sbx_role_str(r->role), "parameters",
-			      parameters(r), "responses", responses(r));
+	json_t *o = json_pack("{s:s, s:s, s:s, s:o, s:o}", "operationId", r->id, "summary", r->help,
+			      "x-role", sbx_role_str(r->role), "parameters", parameters(r),
+			      "responses", responses(r));
 
 	if (r->body)
 		json_object_set_new(o, "requestBody",

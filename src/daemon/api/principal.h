@@ -25,10 +25,10 @@ int sbx_role_parse(const char *name);
 
 struct sbx_principal {
 	enum sbx_role role;
-	char name[SBX_PRINCIPAL_NAME_MAX];  /* "uid 1000", "token ci"; for the audit */
-	char workspace[SBX_WORKSPACE_MAX];  /* it sees and changes this one alone; "": every one */
-	bool own_only;			    /* it sees and changes its own sandboxes alone */
-	uid_t uid;			    /* with own_only: whose */
+	char name[SBX_PRINCIPAL_NAME_MAX]; /* "uid 1000", "token ci"; for the audit */
+	char workspace[SBX_WORKSPACE_MAX]; /* it sees and changes this one alone; "": every one */
+	bool own_only;			   /* it sees and changes its own sandboxes alone */
+	uid_t uid;			   /* with own_only: whose */
 	bool by_cookie; /* a browser sent the credentials by itself: its Origin is looked at */
 };
 

@@ -40,12 +40,12 @@ struct sbx_route {
 	size_t n_query;
 	const struct sbx_field *body; /* NULL: it takes none */
 	size_t n_body;
-	int status;	      /* of success */
-	const char *answer;   /* the schema of its body; NULL: it has none */
-	bool is_list;	      /* the body is {"items": [answer...], "next_cursor"} */
-	bool streams;	      /* `Accept: text/event-stream` is answered by events */
-	const char *media;    /* of an answer that is no JSON */
-	const char *help;     /* a sentence without its capital and full stop */
+	int status;	    /* of success */
+	const char *answer; /* the schema of its body; NULL: it has none */
+	bool is_list;	    /* the body is {"items": [answer...], "next_cursor"} */
+	bool streams;	    /* `Accept: text/event-stream` is answered by events */
+	const char *media;  /* of an answer that is no JSON */
+	const char *help;   /* a sentence without its capital and full stop */
 	void (*run)(struct sbx_call *call);
 };
 

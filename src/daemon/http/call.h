@@ -13,11 +13,11 @@
 /*
  * A request on its way to a handler, and the answer.
  *
- * A handler is called when the caller's role is enough and the query and the body are as the route's
- * row says. It answers exactly once, by one of the sbx_reply_ functions, from inside the call or
- * later; @call is not valid afterwards. A client that went away meanwhile is no concern of it.
+ * A handler is called when the caller's role is enough, and the query and the body are as the
+ * route's row says. It answers exactly once, by one of the sbx_reply_ functions, from inside the
+ * call or later; @call is not valid afterwards. It need not care about clients that went away.
  */
-struct sbx_daemon; /* main/daemon.h */
+struct sbx_daemon; /* resources/daemon.h */
 
 struct sbx_call {
 	struct sbx_daemon *daemon;
@@ -27,7 +27,7 @@ struct sbx_call {
 	json_t *body;	      /* NULL: the route takes none */
 	const char *if_match; /* the header's value; NULL: there is none; the same for the next */
 	const char *if_none_match, *last_event_id;
-	const char *host; /* never NULL */
+	const char *host;  /* never NULL */
 	bool wants_events; /* Accept: text/event-stream */
 	bool is_tls;
 	struct sbx_http_request *http; /* http/server.c's */
@@ -63,8 +63,8 @@ void sbx_reply_unknown(struct sbx_call *call, const char *what);
 
 struct sbx_stream;
 
-/* Answers with a stream. @closed is called once when it has ended, by either side, and the stream is
- * not valid afterwards. NULL: no memory, and the call was answered; @closed is not called. */
+/* Answers with a stream. @closed is called once when it has ended, by either side, and the stream
+ * is not valid afterwards. NULL: no memory, and the call was answered; @closed is not called. */
 struct sbx_stream *sbx_reply_stream(struct sbx_call *call, void (*closed)(void *userdata),
 				    void *userdata);
 /* Sends an event. @id, @event: NULL leaves the line out. @data has no newline. 0; -ENOBUFS: the
@@ -72,7 +72,7 @@ struct sbx_stream *sbx_reply_stream(struct sbx_call *call, void (*closed)(void *
 int sbx_stream_send(struct sbx_stream *s, const char *event, const char *id, const char *data);
 /* Bytes that the client has not taken. */
 size_t sbx_stream_waiting(const struct sbx_stream *s);
-/* What was sent is delivered, then the stream ends. */
+/* The stream ends when everything that was sent is delivered. */
 void sbx_stream_end(struct sbx_stream *s);
 
 #endif

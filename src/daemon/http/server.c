@@ -35,9 +35,9 @@
 struct connection {
 	struct connection *next, **where; /* in the listener's list */
 	int fd;
-	uid_t uid;	   /* unix */
+	uid_t uid;			/* unix */
 	char address[SBX_ADDR_STR_MAX]; /* tcp */
-	time_t since;	   /* its next request is whole SBX_HTTP_REQUEST_S later; 0: it is */
+	time_t since; /* its next request is whole SBX_HTTP_REQUEST_S later; 0: it is */
 };
 
 struct sbx_http_listener {
@@ -306,8 +306,7 @@ static void take_head(struct sbx_http_request *r, const char *url, const char *m
 	call->host = host ? host : "";
 	call->wants_events = accept && strstr(accept, "text/event-stream");
 	call->is_tls = r->listener->is_tls;
-	if (find_route(r, url, method) && judge_caller(r, (enum sbx_method)method) &&
-	    take_query(r))
+	if (find_route(r, url, method) && judge_caller(r, (enum sbx_method)method) && take_query(r))
 		check_body_head(r);
 }
 
@@ -545,16 +544,16 @@ static struct MHD_Daemon *start(struct sbx_http_listener *l, int fd, const char 
 
 	if (!certificate)
 		tls[0] = tls[2];
-	return MHD_start_daemon(
-		flags, 0, NULL, NULL, on_request, l, MHD_OPTION_LISTEN_SOCKET, fd,
-		MHD_OPTION_NOTIFY_COMPLETED, on_completed, l, MHD_OPTION_NOTIFY_CONNECTION,
-		on_connection, l, MHD_OPTION_UNESCAPE_CALLBACK, leave_encoded, l,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)SBX_HTTP_HEADER_MAX,
-		MHD_OPTION_CONNECTION_LIMIT, (unsigned)SBX_HTTP_CONNECTIONS_MAX,
-		MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-		l->kind == SBX_LISTEN_TCP ? (unsigned)SBX_HTTP_PER_ADDRESS_MAX : 0u,
-		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SBX_HTTP_IDLE_S, MHD_OPTION_ARRAY, tls,
-		MHD_OPTION_END);
+	return MHD_start_daemon(flags, 0, NULL, NULL, on_request, l, MHD_OPTION_LISTEN_SOCKET, fd,
+				MHD_OPTION_NOTIFY_COMPLETED, on_completed, l,
+				MHD_OPTION_NOTIFY_CONNECTION, on_connection, l,
+				MHD_OPTION_UNESCAPE_CALLBACK, leave_encoded, l,
+				MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)SBX_HTTP_HEADER_MAX,
+				MHD_OPTION_CONNECTION_LIMIT, (unsigned)SBX_HTTP_CONNECTIONS_MAX,
+				MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+				l->kind == SBX_LISTEN_TCP ? (unsigned)SBX_HTTP_PER_ADDRESS_MAX : 0u,
+				MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SBX_HTTP_IDLE_S,
+				MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
 }
 
 int sbx_http_listen(struct sbx_http *h, enum sbx_listener_kind kind, int fd_take,

@@ -18,13 +18,13 @@
 #define SBX_HTTP_BODY_MAX	 262144 /* bytes of a request's body */
 #define SBX_HTTP_CONNECTIONS_MAX 1024	/* of a listener */
 #define SBX_HTTP_PER_ADDRESS_MAX 256	/* of an address, TCP */
-#define SBX_HTTP_IDLE_S		 60	/* a connection without a byte in either direction is closed */
+#define SBX_HTTP_IDLE_S		 60	/* a connection without a byte is closed */
 #define SBX_HTTP_REQUEST_S	 20	/* a request that has begun is whole by then, or is cut */
 
 struct sbx_http;
 
 struct sbx_http_options {
-	struct event_base *base;	    /* borrowed, like all of them */
+	struct event_base *base; /* borrowed, like all of them */
 	const struct sbx_route_table *routes;
 	struct sbx_access *access;
 	struct sbx_daemon *daemon; /* for the calls */

@@ -108,10 +108,10 @@ struct sbx_stream *sbx_reply_stream(struct sbx_call *call, void (*closed)(void *
 {
 	struct sbx_http_request *r = call->http;
 	struct sbx_stream *s = stream_new(r);
-	struct MHD_Response *response = s ? MHD_create_response_from_callback(
-						    MHD_SIZE_UNKNOWN, BLOCK, read_block, s,
-						    stream_free) :
-					    NULL;
+	struct MHD_Response *response =
+		s ? MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, read_block, s,
+						      stream_free) :
+		    NULL;
 
 	if (!response) {
 		if (s)

@@ -65,8 +65,8 @@ static int begin(struct ask *a, struct event_base *base, const char *runtime_dir
 	return a->event && event_add(a->event, &limit) == 0 ? 0 : -ENOMEM;
 }
 
-void sbx_ask(struct event_base *base, const char *runtime_dir, const char *id,
-	     json_t *request_take, const int *fds, size_t n_fds, sbx_ask_fn fn, void *userdata)
+void sbx_ask(struct event_base *base, const char *runtime_dir, const char *id, json_t *request_take,
+	     const int *fds, size_t n_fds, sbx_ask_fn fn, void *userdata)
 {
 	struct sbx_err err = { 0 };
 	struct ask *a = calloc(1, sizeof(*a));

@@ -17,7 +17,7 @@ typedef void (*sbx_ask_fn)(void *userdata, int result, json_t *answer, const str
 
 /* Sends @request_take to the launcher of sandbox @id, with borrowed descriptors. @fn is called
  * exactly once: later, or from inside this call if the launcher cannot be reached. */
-void sbx_ask(struct event_base *base, const char *runtime_dir, const char *id,
-	     json_t *request_take, const int *fds, size_t n_fds, sbx_ask_fn fn, void *userdata);
+void sbx_ask(struct event_base *base, const char *runtime_dir, const char *id, json_t *request_take,
+	     const int *fds, size_t n_fds, sbx_ask_fn fn, void *userdata);
 
 #endif

@@ -35,8 +35,8 @@ static bool is_live(const struct sockaddr_un *a)
 {
 	SBX_AUTO_CLOSE int fd = open_socket(AF_UNIX);
 
-	return fd >= 0 && (connect(fd, (const struct sockaddr *)a, sizeof(*a)) == 0 ||
-			   errno == EAGAIN);
+	return fd >= 0 &&
+	       (connect(fd, (const struct sockaddr *)a, sizeof(*a)) == 0 || errno == EAGAIN);
 }
 
 int sbx_listen_unix(const char *path, unsigned mode, struct sbx_err *err)

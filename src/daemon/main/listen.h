@@ -9,8 +9,8 @@
 /* Listening sockets: nonblocking and close-on-exec. Each gives the descriptor or -errno with
  * @err. */
 
-/* A socket at @path with @mode. What a service that has ended left there is removed; if another
- * one answers there, -EADDRINUSE. */
+/* A socket at @path with @mode. The socket of a service that has ended is removed; if a service
+ * answers there, -EADDRINUSE. */
 int sbx_listen_unix(const char *path, unsigned mode, struct sbx_err *err);
 
 /* "127.0.0.1:8484", "[::1]:8484". Other addresses than loopback only if @any. */

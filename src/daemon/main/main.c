@@ -17,9 +17,9 @@
 #include "base/version.h"
 #include "cli/stdio.h"
 #include "daemon/http/server.h"
-#include "daemon/main/daemon.h"
 #include "daemon/main/listen.h"
 #include "daemon/main/options.h"
+#include "daemon/resources/daemon.h"
 #include "daemon/resources/resources.h"
 #include "launcher/host/facts_gather.h"
 #include "launcher/rules/database.h"
@@ -27,11 +27,11 @@
 
 SBX_VERSION_MARK;
 
-#define FAILED	      1
-#define USAGE	      2
-#define FIRST_PASSED  3
-#define DATABASE_MS   250 /* the longest wait for another writer: nothing else happens meanwhile */
-#define PEM_MAX	      65536
+#define FAILED	     1
+#define USAGE	     2
+#define FIRST_PASSED 3
+#define DATABASE_MS  250 /* the longest wait for another writer: nothing else happens meanwhile */
+#define PEM_MAX	     65536
 
 static int complain(const struct sbx_err *err, int status)
 {
@@ -92,7 +92,8 @@ static int listen_tcp(struct sbx_http *http, const struct sbx_daemon_options *o,
 		return -EINVAL;
 	for (size_t i = 0; i < o->n_listen; i++) {
 		int fd = sbx_listen_tcp(o->listen[i], certificate != NULL, err);
-		int r = fd < 0 ? fd : sbx_http_listen(http, SBX_LISTEN_TCP, fd, certificate, key, err);
+		int r = fd < 0 ? fd :
+				 sbx_http_listen(http, SBX_LISTEN_TCP, fd, certificate, key, err);
 
 		if (r < 0)
 			return r;
@@ -108,13 +109,14 @@ static int listen_all(struct sbx_daemon *d, struct sbx_http *http,
 	char path[4096];
 
 	for (fd = FIRST_PASSED; fd < FIRST_PASSED + n && r == 0; fd++)
-		r = sbx_http_listen(http, sbx_listen_is_unix(fd) ? SBX_LISTEN_UNIX : SBX_LISTEN_TCP, fd,
-				    NULL, NULL, err);
+		r = sbx_http_listen(http, sbx_listen_is_unix(fd) ? SBX_LISTEN_UNIX : SBX_LISTEN_TCP,
+				    fd, NULL, NULL, err);
 	if (r == 0 && n == 0) {
 		if (o->socket)
 			r = sbx_text_copy(path, sizeof(path), o->socket);
 		else
-			r = sbx_text_format(path, sizeof(path), "%s/api.sock", d->facts.runtime_dir);
+			r = sbx_text_format(path, sizeof(path), "%s/api.sock",
+					    d->facts.runtime_dir);
 		if (r == 0 && mkdir(d->facts.runtime_dir, d->facts.privileged ? 0711 : 0700) < 0 &&
 		    errno != EEXIST)
 			r = -errno;
@@ -133,17 +135,16 @@ static void on_signal(evutil_socket_t fd, short what, void *userdata)
 
 static int serve(struct sbx_daemon *d, const struct sbx_daemon_options *o, struct sbx_err *err)
 {
-	const struct sbx_http_options options = { .base = d->base,
-						  .routes = &sbx_routes,
-						  .access = d->access,
-						  .daemon = d };
+	const struct sbx_http_options options = {
+		.base = d->base, .routes = &sbx_routes, .access = d->access, .daemon = d
+	};
 	struct event *term = evsignal_new(d->base, SIGTERM, on_signal, d->base);
 	struct event *interrupt = evsignal_new(d->base, SIGINT, on_signal, d->base);
 	struct sbx_http *http = NULL;
 	int r = sbx_http_new(&options, &http);
 
-	if (r == 0 && (!term || !interrupt || event_add(term, NULL) < 0 ||
-		       event_add(interrupt, NULL) < 0))
+	if (r == 0 &&
+	    (!term || !interrupt || event_add(term, NULL) < 0 || event_add(interrupt, NULL) < 0))
 		r = -ENOMEM;
 	r = r ? r : listen_all(d, http, o, err);
 	if (r == 0) {

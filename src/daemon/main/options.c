@@ -25,8 +25,8 @@ const struct sbx_option sbx_daemon_option_rows[] = {
 	  .help = "the unix socket", .more = "; api.sock in the runtime directory otherwise" },
 	{ "tls-certificate", .value = "FILE", STRING(certificate), .check = sbx_form_not_empty,
 	  .complete = "file", .help = "the certificate chain of the TCP addresses, PEM" },
-	{ "tls-key", .value = "FILE", STRING(key), .check = sbx_form_not_empty,
-	  .complete = "file", .help = "its key, PEM" },
+	{ "tls-key", .value = "FILE", STRING(key), .check = sbx_form_not_empty, .complete = "file",
+	  .help = "its key, PEM" },
 	{ "web", .value = "DIR", STRING(web), .check = sbx_form_absolute, .complete = "dir",
 	  .help = "the page's files", .more = "; share/sbx/web otherwise" },
 	{ "version", .letter = 'V', FLAG(version), .help = "print the version, and stop" },
@@ -72,7 +72,8 @@ void sbx_daemon_options_fini(struct sbx_daemon_options *o)
 
 void sbx_daemon_print_help(void)
 {
-	printf("Usage: sbxd [OPTION...]\n\nThe service of sbx: its API, its page, its metrics.\n\n");
+	printf("Usage: sbxd [OPTION...]\n\nThe service of sbx: its API, its page, its "
+	       "metrics.\n\n");
 	for (size_t i = 0; i < sbx_n_daemon_option_rows; i++)
 		sbx_option_print(stdout, &sbx_daemon_option_rows[i]);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a live sandbox may reach. A change answers when what it no longer allows was cut. */
+/* The reach of a live sandbox. A change answers when the flows that it forbids were cut. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
-#include "daemon/main/daemon.h"
+#include "daemon/resources/daemon.h"
 #include "daemon/resources/resources.h"
 #include "daemon/resources/sandbox_find.h"
 
@@ -52,8 +52,8 @@ static bool is_visible(struct sbx_call *call)
 void sbx_get_network(struct sbx_call *call)
 {
 	if (is_visible(call))
-		sbx_call_ask(call, call->found.params[0], json_pack("{s:s}", "op", "show"), on_shown,
-			     call);
+		sbx_call_ask(call, call->found.params[0], json_pack("{s:s}", "op", "show"),
+			     on_shown, call);
 }
 
 static void on_changed(void *userdata, int result, json_t *answer, const struct sbx_err *err)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The API. To add a route: a row here, a handler in the resource's file, the schema of its answer in
- * docs/api-schemas.json; then `make update-golden`, which writes docs/openapi.json and docs/API.md.
+ * The API. To add a route: a row here, a handler in the resource's file, the schema of its answer
+ * in docs/api-schemas.json.
  */
 #include "base/cleanup.h"
 #include "daemon/resources/resources.h"
@@ -13,13 +13,13 @@
 #define PAGE                                                                                       \
 	{ "limit", SBX_FIELD_INTEGER, .min = 1, .max = 1000, .help = "items of a page; 100" },     \
 	{                                                                                          \
-		"cursor", SBX_FIELD_INTEGER, .min = 1, .help = "next_cursor of the page before"   \
+		"cursor", SBX_FIELD_INTEGER, .min = 1, .help = "next_cursor of the page before"    \
 	}
 
-static const char *const states[] = { "live",	   "preparing", "running",
-				      "done",	   "failed_safety_setup", "failed_policy",
-				      "lost",	   "killed",	"timed_out",
-				      "oom_killed", NULL };
+static const char *const states[] = {
+	"live",	  "preparing", "running",    "done", "failed_safety_setup", "failed_policy", "lost",
+	"killed", "timed_out", "oom_killed", NULL
+};
 
 static const struct sbx_field sandboxes_query[] = {
 	{ "state", .words = states, .help = "of this state; live: has not ended" },
@@ -28,7 +28,8 @@ static const struct sbx_field sandboxes_query[] = {
 };
 
 static const struct sbx_field network_body[] = {
-	{ "air_gapped", SBX_FIELD_BOOLEAN, .help = "nothing is reached but resolvers and allow_out" },
+	{ "air_gapped", SBX_FIELD_BOOLEAN,
+	  .help = "nothing is reached but resolvers and allow_out" },
 	{ "allow_out", SBX_FIELD_STRINGS, .n_max = 1000, .help = "replaces the live allow list" },
 	{ "deny_out", SBX_FIELD_STRINGS, .n_max = 1000, .help = "replaces the live deny list" },
 };

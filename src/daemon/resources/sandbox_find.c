@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/main/daemon.h"
+#include "daemon/resources/daemon.h"
 #include "daemon/resources/print.h"
 
 struct found {

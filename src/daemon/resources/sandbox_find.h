@@ -2,8 +2,8 @@
 #ifndef SBX_DAEMON_RESOURCES_SANDBOX_FIND_H
 #define SBX_DAEMON_RESOURCES_SANDBOX_FIND_H
 
-#include "daemon/hub/ask.h"
 #include "daemon/http/call.h"
+#include "daemon/hub/ask.h"
 
 /* The sandbox that a path names. */
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "daemon/main/daemon.h"
+#include "daemon/resources/daemon.h"
 #include "daemon/resources/print.h"
 #include "daemon/resources/resources.h"
 #include "daemon/resources/sandbox_find.h"
@@ -67,14 +67,14 @@ struct show {
 	json_t *sandbox; /* owned; of the database */
 };
 
-/* What the launcher tells is newer than the row. */
+/* The launcher's answer is newer than the row. */
 static void merge(json_t *sandbox, const json_t *now)
 {
-	static const char *const keys[] = { "state",  "generation", "air_gapped", "allow_out",
-					    "deny_out", "attach",   "network",	  "policy",
-					    "flows",  "flows_left_out", "limits", "usage",
-					    "ruleset", "selftest",  "execs",	  "published",
-					    "wall_left_ms" };
+	static const char *const keys[] = {
+		"state",   "generation", "air_gapped", "allow_out",	 "deny_out",	"attach",
+		"network", "policy",	 "flows",      "flows_left_out", "limits",	"usage",
+		"ruleset", "selftest",	 "execs",      "published",	 "wall_left_ms"
+	};
 
 	for (size_t i = 0; i < SBX_N_ELEMENTS(keys); i++) {
 		json_t *v = json_object_get(now, keys[i]);

@@ -2,13 +2,14 @@
 /* The service itself: is it there, can it work, how is it spoken to. */
 #include <unistd.h>
 
-#include "daemon/main/daemon.h"
+#include "daemon/resources/daemon.h"
 #include "daemon/resources/resources.h"
 #include "store/store_rules.h"
 
 void sbx_get_health(struct sbx_call *call)
 {
-	sbx_reply_json(call, 200, json_pack("{s:s, s:s}", "status", "ok", "version", PACKAGE_VERSION));
+	sbx_reply_json(call, 200,
+		       json_pack("{s:s, s:s}", "status", "ok", "version", PACKAGE_VERSION));
 }
 
 void sbx_get_ready(struct sbx_call *call)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Who the caller is. */
+/* The caller, as the service sees it. */
 #include "daemon/resources/resources.h"
 
 void sbx_get_session(struct sbx_call *call)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#ifndef SBX_DAEMON_MAIN_DAEMON_H
-#define SBX_DAEMON_MAIN_DAEMON_H
+#ifndef SBX_DAEMON_RESOURCES_DAEMON_H
+#define SBX_DAEMON_RESOURCES_DAEMON_H
 
 #include <event2/event.h>
 #include <jansson.h>
