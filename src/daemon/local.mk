@@ -18,7 +18,6 @@ noinst_LIBRARIES += %reldir%/libsbx-daemon.a
 	%reldir%/http/request.h \
 	%reldir%/http/server.c %reldir%/http/server.h \
 	%reldir%/http/stream.c \
-
 	%reldir%/main/listen.c %reldir%/main/listen.h \
 	%reldir%/main/options.c %reldir%/main/options.h \
 	%reldir%/resources/daemon.h \
