@@ -5,4 +5,5 @@ migrationsdir = $(pkgdatadir)/migrations
 dist_migrations_DATA = \
 	%reldir%/0001-initial.sql \
 	%reldir%/0002-request.sql \
-	%reldir%/0003-rules.sql
+	%reldir%/0003-rules.sql \
+	%reldir%/0004-service.sql

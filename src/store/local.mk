@@ -3,10 +3,13 @@
 
 noinst_LIBRARIES += %reldir%/libsbx-store.a
 %canon_reldir%_libsbx_store_a_SOURCES = \
+	%reldir%/admin/api_sandboxes.c \
+	%reldir%/admin/audit.c \
 	%reldir%/admin/keep.c \
 	%reldir%/admin/list_events.c \
 	%reldir%/admin/list_sandboxes.c \
 	%reldir%/admin/list_tasks.c \
+	%reldir%/admin/tokens.c \
 	%reldir%/migrate.c %reldir%/migrate.h \
 	%reldir%/sql.c %reldir%/sql.h \
 	%reldir%/store.c %reldir%/store.h \
@@ -16,10 +19,11 @@ noinst_LIBRARIES += %reldir%/libsbx-store.a
 	%reldir%/store_list.h \
 	%reldir%/store_look.c %reldir%/store_look.h \
 	%reldir%/store_refusals.c \
-	%reldir%/store_rules.c %reldir%/store_rules.h
+	%reldir%/store_rules.c %reldir%/store_rules.h \
+	%reldir%/store_service.h
 
 check_PROGRAMS += tests/unit/store/test_store tests/unit/store/test_store_keep tests/unit/store/test_store_list tests/unit/store/test_store_rules \
-	tests/unit/store/test_store_events tests/unit/store/test_store_reader
+	tests/unit/store/test_store_events tests/unit/store/test_store_reader tests/unit/store/test_store_service
 tests_unit_store_test_store_SOURCES = tests/unit/store/test_store.c tests/unit/store_world.h tests/unit/scratch.h
 tests_unit_store_test_store_LDADD = src/store/libsbx-store.a src/base/libsbx-base.a $(SQLITE_LIBS) \
 	$(JANSSON_LIBS) $(CMOCKA_LIBS)
@@ -33,3 +37,5 @@ tests_unit_store_test_store_rules_SOURCES = tests/unit/store/test_store_rules.c 
 tests_unit_store_test_store_rules_LDADD = policy/libsbx-policy.a $(tests_unit_store_test_store_LDADD)
 tests_unit_store_test_store_keep_SOURCES = tests/unit/store/test_store_keep.c tests/unit/store_world.h tests/unit/scratch.h
 tests_unit_store_test_store_keep_LDADD = $(tests_unit_store_test_store_LDADD)
+tests_unit_store_test_store_service_SOURCES = tests/unit/store/test_store_service.c tests/unit/store_world.h tests/unit/scratch.h
+tests_unit_store_test_store_service_LDADD = $(tests_unit_store_test_store_LDADD)

@@ -95,7 +95,8 @@ static void test_prune_locked(void **state)
 /* A database that version @version of the program made, with data. */
 static void make_old(struct fixture *f, int version)
 {
-	static const char *const names[] = { "0001-initial.sql", "0002-request.sql" };
+	static const char *const names[] = { "0001-initial.sql", "0002-request.sql",
+					     "0003-rules.sql" };
 	char path[512], sql[16384];
 	sqlite3 *db = NULL;
 
@@ -133,7 +134,7 @@ static void old_database(struct fixture *f, int version)
 
 	make_old(f, version);
 	store = open_store(f);
-	assert_string_equal(query(f, "PRAGMA user_version"), "3");
+	assert_string_equal(query(f, "PRAGMA user_version"), "4");
 	assert_string_equal(query(f, "SELECT state || generation || air_gapped || allow_out || "
 				     "deny_out FROM sandbox"),
 			    "running10[][]");
@@ -159,6 +160,11 @@ static void test_from_2(void **state)
 	old_database(*state, 2);
 }
 
+static void test_from_3(void **state)
+{
+	old_database(*state, 3);
+}
+
 int main(void)
 {
 #define T(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
@@ -167,6 +173,7 @@ int main(void)
 		T(test_prune_locked),
 		T(test_from_1),
 		T(test_from_2),
+		T(test_from_3),
 	};
 
 	return cmocka_run_group_tests_name("store_keep", tests, NULL, NULL);

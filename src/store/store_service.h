@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_STORE_STORE_SERVICE_H
+#define SBX_STORE_STORE_SERVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "store/store.h"
+
+/*
+ * The service's own rows: tokens, audit, and the sandboxes that it started.
+ *
+ * Results as in store.h; also -EINVAL with @err: the row is not valid, in which case nothing was
+ * written. Text must be clean (sbx_text_unit) and at most SBX_STORE_SERVICE_TEXT_MAX bytes unless
+ * said otherwise; strings are borrowed. A row that a callback gets, and its texts, are valid during
+ * the call, which must not use the store; a non-zero result stops and is returned. Times are
+ * milliseconds of CLOCK_REALTIME.
+ */
+
+#define SBX_STORE_SERVICE_TEXT_MAX 1024	 /* bytes */
+#define SBX_STORE_SERVICE_JSON_MAX 65536 /* bytes */
+
+/* --- tokens --- */
+
+#define SBX_STORE_TOKENS_MAX 1000
+#define SBX_STORE_HASH_LEN   64 /* digits of a SHA-256 */
+
+struct sbx_store_token {
+	const char *name; /* an index: one token has it */
+	const char *hash; /* SHA-256 of the token, hex digits */
+	const char *role; /* "viewer", "operator" or "admin" */
+	const char *workspace; /* NULL: all */
+	const char *created_by;
+	int64_t created_ms;
+	int64_t expires_ms;   /* 0: never */
+	int64_t last_used_ms; /* 0: not yet; at most SBX_STORE_TOKEN_USE_MS late */
+};
+typedef int (*sbx_store_token_fn)(const struct sbx_store_token *t, void *userdata);
+
+/* 0, SBX_STORE_E_EXISTS (a token with this name, or with this hash) or -errno (-ENOSPC with @err:
+ * SBX_STORE_TOKENS_MAX). last_used_ms is not used. */
+int sbx_store_token_add(struct sbx_store *store, const struct sbx_store_token *t,
+			struct sbx_err *err);
+/* Call @fn for each, by name. 0, @fn's or -errno. */
+int sbx_store_tokens_each(struct sbx_store *store, sbx_store_token_fn fn, void *userdata,
+			  struct sbx_err *err);
+/* Call @fn for the token with @hash, also if it has expired. 0, @fn's, SBX_STORE_E_UNKNOWN or
+ * -errno. */
+int sbx_store_token_find(struct sbx_store *store, const char *hash, sbx_store_token_fn fn,
+			 void *userdata, struct sbx_err *err);
+/* 0, SBX_STORE_E_UNKNOWN or -errno. */
+int sbx_store_token_remove(struct sbx_store *store, const char *name, struct sbx_err *err);
+
+/* Note that the token was used at @now_ms. Writes, and locks, only if the noted use is older than
+ * SBX_STORE_TOKEN_USE_MS. A token that is gone is no error. 0 or -errno. */
+#define SBX_STORE_TOKEN_USE_MS 60000
+int sbx_store_token_used(struct sbx_store *store, const char *name, int64_t now_ms,
+			 struct sbx_err *err);
+
+/* --- audit --- */
+
+struct sbx_store_audit {
+	int64_t id; /* the cursor; not used by sbx_store_audit_add() */
+	int64_t at_ms;
+	const char *principal;
+	const char *action; /* "PUT /sandboxes/{id}/network" */
+	const char *object; /* NULL: none */
+	/* At most SBX_STORE_SERVICE_JSON_MAX bytes; NULL: there was none, or it is not known. */
+	const char *before_json, *after_json;
+};
+typedef int (*sbx_store_audit_fn)(const struct sbx_store_audit *a, void *userdata);
+
+/* 0 or -errno. @ret_id may be NULL. */
+int sbx_store_audit_add(struct sbx_store *store, const struct sbx_store_audit *a,
+			struct sbx_err *err, int64_t *ret_id);
+
+struct sbx_store_audit_filter {
+	int64_t before; /* those with a lower id */
+	const char *principal, *object;
+	uint32_t n_max; /* 0: SBX_STORE_PAGE of store_list.h */
+};
+/* Call @fn for each, the newest first. 0, @fn's or -errno. */
+int sbx_store_audit_page(struct sbx_store *store, const struct sbx_store_audit_filter *filter,
+			 sbx_store_audit_fn fn, void *userdata, struct sbx_err *err);
+
+/* --- sandboxes that the service started --- */
+
+struct sbx_store_api_sandbox {
+	const char *sandbox_id; /* 12 hex digits */
+	uid_t owner_uid;
+	const char *owner;	   /* a name for people */
+	const char *metadata_json; /* object; at most SBX_STORE_SERVICE_JSON_MAX; NULL: {} */
+	int64_t timeout_ms;	   /* when it must end; 0: not at all */
+	int64_t made_ms;
+};
+typedef int (*sbx_store_api_sandbox_fn)(const struct sbx_store_api_sandbox *s, void *userdata);
+
+/* May be called before the launcher records the sandbox. 0, SBX_STORE_E_EXISTS or -errno. */
+int sbx_store_api_sandbox_add(struct sbx_store *store, const struct sbx_store_api_sandbox *s,
+			      struct sbx_err *err);
+/* Call @fn for the row of @sandbox_id. 0, @fn's, SBX_STORE_E_UNKNOWN or -errno. */
+int sbx_store_api_sandbox_get(struct sbx_store *store, const char *sandbox_id,
+			      sbx_store_api_sandbox_fn fn, void *userdata, struct sbx_err *err);
+/* Set when it must end; 0: not at all. 0, SBX_STORE_E_UNKNOWN or -errno. */
+int sbx_store_api_sandbox_set_timeout(struct sbx_store *store, const char *sandbox_id,
+				      int64_t timeout_ms, struct sbx_err *err);
+/* 0, SBX_STORE_E_UNKNOWN or -errno. */
+int sbx_store_api_sandbox_remove(struct sbx_store *store, const char *sandbox_id,
+				 struct sbx_err *err);
+/* Call @fn for each recorded sandbox that must end before @before_ms and has not: the most urgent
+ * first, at most SBX_STORE_PAGE of store_list.h. 0, @fn's or -errno. */
+int sbx_store_api_sandboxes_due(struct sbx_store *store, int64_t before_ms,
+				sbx_store_api_sandbox_fn fn, void *userdata, struct sbx_err *err);
+
+#endif
