@@ -57,11 +57,11 @@ CREATE TABLE egress_counted (
 );
 INSERT INTO egress_counted VALUES (0);
 
---   kind         0: by remote_ip, 1: by fqdn_pinned, 2: by sandbox_id, 4: by reason (and so by
---                workspace)
+--   kind         0: by remote_ip, 1: by fqdn_pinned, both in all, with workspace ''; 5 and 6: the same
+--                for each workspace; 2: by sandbox_id; 4: by reason, and so by workspace
 --   span         seconds that the row is about: 60, 3600 or 86400. Minutes go after two days
 --   at           their beginning, seconds since 1970
---   key          '' for NULL, as workspace
+--   key          '' for NULL, like workspace in kinds 2 and 4
 --   n            refusals
 --   n_rows       rows of sandbox_egress_event, from first_id to last_id
 CREATE TABLE egress_deny_count (
@@ -79,12 +79,12 @@ CREATE TABLE egress_deny_count (
 
 -- Which sandboxes a count is about, by the hour. Kind 3: by workspace.
 CREATE TABLE egress_deny_sandbox (
+	at INTEGER NOT NULL,
 	kind INTEGER NOT NULL,
 	key TEXT NOT NULL,
-	at INTEGER NOT NULL,
 	sandbox_id TEXT NOT NULL,
 	workspace TEXT NOT NULL,
-	PRIMARY KEY (kind, key, at, sandbox_id)
+	PRIMARY KEY (at, kind, key, sandbox_id)
 ) WITHOUT ROWID;
 
 -- Ids of the events of ten minutes (`at`: the first second), of every action: where a page that begins
@@ -100,7 +100,5 @@ CREATE INDEX sandbox_egress_event_workspace ON sandbox_egress_event (workspace) 
 CREATE INDEX sandbox_egress_event_reason ON sandbox_egress_event (reason);
 CREATE INDEX sandbox_egress_event_rare ON sandbox_egress_event (action)
 	WHERE action = 'panic' OR action = 'notice';
-CREATE INDEX sandbox_egress_event_overflow ON sandbox_egress_event (sandbox_id, action)
-	WHERE reason = 'overflow';
 CREATE INDEX sandbox_workspace ON sandbox (workspace) WHERE workspace IS NOT NULL;
 CREATE INDEX sandbox_ended ON sandbox (state) WHERE ended_ms IS NOT NULL;

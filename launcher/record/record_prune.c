@@ -25,6 +25,19 @@ int sbx_record_prune(struct sbx_store *store, const struct sbx_system_policy *sy
 	return r ? r : removed == SBX_STORE_PRUNE_BATCH;
 }
 
+/* The service removes counts, too; without it there are no new ones. */
+static int prune_counts(struct sbx_store *store, struct sbx_err *err)
+{
+	uint32_t removed = 0;
+	int r;
+
+	do
+		r = sbx_store_prune_counts(store, (int64_t)sbx_clock_realtime_ms(),
+					   SBX_STORE_PRUNE_BATCH, err, &removed);
+	while (r == 0 && removed == SBX_STORE_PRUNE_BATCH);
+	return r;
+}
+
 int sbx_record_prune_all(const struct sbx_facts *f, const struct sbx_system_policy *system,
 			 size_t *ret_n, struct sbx_err *err)
 {
@@ -38,6 +51,8 @@ int sbx_record_prune_all(const struct sbx_facts *f, const struct sbx_system_poli
 		do
 			r = sbx_record_prune(store, system, err, ret_n);
 		while (r == 1);
+	if (r == 0)
+		r = prune_counts(store, err);
 	sbx_store_close(store);
 	return r > 0 ? -1 : r;
 }

@@ -5,6 +5,8 @@ noinst_LIBRARIES += %reldir%/libsbx-store.a
 %canon_reldir%_libsbx_store_a_SOURCES = \
 	%reldir%/admin/api_sandboxes.c \
 	%reldir%/admin/audit.c \
+	%reldir%/admin/count.c \
+	%reldir%/admin/denials.c \
 	%reldir%/admin/keep.c \
 	%reldir%/admin/list_events.c \
 	%reldir%/admin/list_sandboxes.c \
@@ -23,7 +25,8 @@ noinst_LIBRARIES += %reldir%/libsbx-store.a
 	%reldir%/store_service.h
 
 check_PROGRAMS += tests/unit/store/test_store tests/unit/store/test_store_keep tests/unit/store/test_store_list tests/unit/store/test_store_rules \
-	tests/unit/store/test_store_events tests/unit/store/test_store_reader tests/unit/store/test_store_service
+	tests/unit/store/test_store_events tests/unit/store/test_store_reader tests/unit/store/test_store_service \
+	tests/unit/store/test_store_denials
 tests_unit_store_test_store_SOURCES = tests/unit/store/test_store.c tests/unit/store_world.h tests/unit/scratch.h
 tests_unit_store_test_store_LDADD = src/store/libsbx-store.a src/base/libsbx-base.a $(SQLITE_LIBS) \
 	$(JANSSON_LIBS) $(CMOCKA_LIBS)
@@ -39,3 +42,5 @@ tests_unit_store_test_store_keep_SOURCES = tests/unit/store/test_store_keep.c te
 tests_unit_store_test_store_keep_LDADD = $(tests_unit_store_test_store_LDADD)
 tests_unit_store_test_store_service_SOURCES = tests/unit/store/test_store_service.c tests/unit/store_world.h tests/unit/scratch.h
 tests_unit_store_test_store_service_LDADD = $(tests_unit_store_test_store_LDADD)
+tests_unit_store_test_store_denials_SOURCES = tests/unit/store/test_store_denials.c tests/unit/store_world.h tests/unit/scratch.h
+tests_unit_store_test_store_denials_LDADD = $(tests_unit_store_test_store_LDADD)

@@ -23,5 +23,18 @@ struct sbx_store_keep {
  * event stays, so that ids go on. If nothing is to be removed, nothing is locked. */
 int sbx_store_prune(struct sbx_store *store, const struct sbx_store_keep *keep, uint32_t n_max,
 		    struct sbx_err *err, uint32_t *ret_removed);
+/* Remove counts that are older than the oldest event, or finer than their age needs, and the oldest
+ * audit rows past SBX_STORE_AUDIT_ROWS. As sbx_store_prune(), which goes first. */
+#define SBX_STORE_AUDIT_ROWS 100000
+int sbx_store_prune_counts(struct sbx_store *store, int64_t now_ms, uint32_t n_max,
+			   struct sbx_err *err, uint32_t *ret_removed);
+
+/* Add the next events, at most @n_max, to the counts of refusals (store_service.h), in one
+ * transaction: call it again while *ret_counted is @n_max, and other writers get their turn in
+ * between. If all are counted, nothing is locked. */
+#define SBX_STORE_COUNT_BATCH	 250	  /* events; some milliseconds */
+#define SBX_STORE_KEEP_MINUTES_S (49 * 3600) /* age of counts by the minute, seconds */
+int sbx_store_count(struct sbx_store *store, int64_t now_ms, uint32_t n_max, struct sbx_err *err,
+		    uint32_t *ret_counted);
 
 #endif

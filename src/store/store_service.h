@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "store/store.h"
+#include "store/store_list.h"
 
 /*
  * The service's own rows: tokens, audit, and the sandboxes that it started.
@@ -80,7 +81,7 @@ int sbx_store_audit_add(struct sbx_store *store, const struct sbx_store_audit *a
 struct sbx_store_audit_filter {
 	int64_t before; /* those with a lower id */
 	const char *principal, *object;
-	uint32_t n_max; /* 0: SBX_STORE_PAGE of store_list.h */
+	uint32_t n_max; /* 0: SBX_STORE_PAGE */
 };
 /* Call @fn for each, the newest first. 0, @fn's or -errno. */
 int sbx_store_audit_page(struct sbx_store *store, const struct sbx_store_audit_filter *filter,
@@ -111,8 +112,50 @@ int sbx_store_api_sandbox_set_timeout(struct sbx_store *store, const char *sandb
 int sbx_store_api_sandbox_remove(struct sbx_store *store, const char *sandbox_id,
 				 struct sbx_err *err);
 /* Call @fn for each recorded sandbox that must end before @before_ms and has not: the most urgent
- * first, at most SBX_STORE_PAGE of store_list.h. 0, @fn's or -errno. */
+ * first, at most SBX_STORE_PAGE. 0, @fn's or -errno. */
 int sbx_store_api_sandboxes_due(struct sbx_store *store, int64_t before_ms,
 				sbx_store_api_sandbox_fn fn, void *userdata, struct sbx_err *err);
+
+/* --- refusals, counted --- */
+
+/*
+ * As sbx_store_denies_each(), but fast with millions of events, if sbx_store_count() (store_keep.h)
+ * is called while they are written. Counts are exact, as if all events were read.
+ */
+
+#define SBX_STORE_UNCOUNTED_MAX	    5000 /* events */
+#define SBX_STORE_SANDBOXES_COUNTED 1000
+#define SBX_STORE_MINUTES_MS	    (48 * 3600 * INT64_C(1000)) /* age of a series by the minute */
+
+struct sbx_store_denials_filter {
+	int64_t since_ms, until_ms; /* until is exclusive; 0: any, as in the next two */
+	const char *workspace;
+	uint32_t n_max; /* keys; 0: SBX_STORE_PAGE */
+	int64_t now_ms; /* CLOCK_REALTIME */
+};
+/*
+ * Call @fn for each key, the most refusals first. The row differs from sbx_store_denies_each()'s:
+ * n_sandboxes is about whole hours, may leave out those of events that are not counted yet, and
+ * stops at SBX_STORE_SANDBOXES_COUNTED; first_ts is that of the first row, last_ts that of the
+ * newest; and they and last_* are NULL if that row is gone.
+ * 0, @fn's, SBX_STORE_E_BEHIND (with @err: more than SBX_STORE_UNCOUNTED_MAX events are not counted
+ * yet) or -errno.
+ */
+int sbx_store_denials_each(struct sbx_store *store, enum sbx_store_denies_by by,
+			   const struct sbx_store_denials_filter *filter,
+			   int (*fn)(const struct sbx_store_denies_row *d, void *userdata),
+			   void *userdata, struct sbx_err *err);
+
+enum sbx_store_span { SBX_STORE_BY_MINUTE = 0, SBX_STORE_BY_HOUR };
+/*
+ * Call @fn for each minute or hour with refusals, the oldest first, with its beginning. @key NULL:
+ * of all keys; "": of rows that have none. A window is widened to whole minutes or hours; n_max is
+ * not used. Minutes are known for SBX_STORE_MINUTES_MS. Results as sbx_store_denials_each().
+ */
+int sbx_store_denials_series(struct sbx_store *store, enum sbx_store_denies_by by, const char *key,
+			     const struct sbx_store_denials_filter *filter,
+			     enum sbx_store_span span,
+			     int (*fn)(int64_t at_ms, int64_t count, void *userdata),
+			     void *userdata, struct sbx_err *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the service remembers of the sandboxes that it started. */
+/* The service's own rows of the sandboxes that it started. */
 #include <errno.h>
 #include <string.h>
 

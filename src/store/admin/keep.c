@@ -96,3 +96,85 @@ int sbx_store_prune(struct sbx_store *store, const struct sbx_store_keep *keep, 
 		*ret_removed = removed;
 	return r;
 }
+
+/* --- counts --- */
+
+/* Rows past their time. ?1: at most so many; ?2: the oldest event, seconds since 1970; ?3: the
+ * oldest minute to keep; ?4: the oldest audit row to keep. A DELETE locks even if it finds nothing,
+ * so it comes after a look. */
+#define SURPLUS(table, key, condition)                                                             \
+	{ "SELECT EXISTS (SELECT 1 FROM " table " WHERE " condition ")",                           \
+	  "DELETE FROM " table " WHERE (" key ") IN (SELECT " key " FROM " table                   \
+	  " WHERE " condition " LIMIT ?1)" }
+#define COUNTS(kind, span, before)                                                                 \
+	SURPLUS("egress_deny_count", "kind, span, at, key, workspace",                             \
+		"kind = " kind " AND span = " span " AND at <= " before)
+#define KIND(kind)                                                                                 \
+	COUNTS(kind, "60", "max(?2 - 60, ?3 - 1)"),                                                \
+		COUNTS(kind, "3600", "?2 - 3600"), COUNTS(kind, "86400", "?2 - 86400")
+
+static const struct surplus {
+	const char *look, *remove;
+} surplus[] = {
+	KIND("0"),
+	KIND("1"),
+	KIND("2"),
+	KIND("4"),
+	KIND("5"),
+	KIND("6"),
+	SURPLUS("egress_deny_sandbox", "at, kind, key, sandbox_id", "at <= ?2 - 3600"),
+	SURPLUS("egress_event_span", "at", "at <= ?2 - 600"),
+	SURPLUS("api_audit", "id", "id < ?4"),
+};
+
+struct limits {
+	int64_t oldest_event, oldest_minute, oldest_audit;
+};
+
+/* *ret_n: rows that @sql removed, or the number that it selects. */
+static int run(struct sbx_store *store, const char *sql, const struct limits *limits,
+	       uint32_t n_max, struct sbx_err *err, uint32_t *ret_n)
+{
+	const int64_t values[] = { n_max, limits->oldest_event, limits->oldest_minute,
+				   limits->oldest_audit };
+	SBX_AUTO_STMT sqlite3_stmt *stmt = NULL;
+	int rc, r = sbx_sql_prepare(store->db, sql, "removing old counts", err, &stmt);
+
+	if (r)
+		return r;
+	for (int i = 0; i < sqlite3_bind_parameter_count(stmt); i++)
+		sqlite3_bind_int64(stmt, i + 1, values[i]);
+	rc = sqlite3_step(stmt);
+	if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+		return sbx_sql_error(store->db, rc, "removing old counts", err);
+	*ret_n = (uint32_t)(rc == SQLITE_ROW ? sqlite3_column_int64(stmt, 0) :
+					       sqlite3_changes(store->db));
+	return 0;
+}
+
+int sbx_store_prune_counts(struct sbx_store *store, int64_t now_ms, uint32_t n_max,
+			   struct sbx_err *err, uint32_t *ret_removed)
+{
+	struct limits limits = { .oldest_minute = now_ms / 1000 - SBX_STORE_KEEP_MINUTES_S };
+	uint32_t removed = 0;
+	int r = number_of(store,
+			  "SELECT CAST(strftime('%s', min(ts)) AS INTEGER) FROM "
+			  "sandbox_egress_event",
+			  NULL, err, &limits.oldest_event);
+
+	if (r == 0)
+		r = number_of(store, "SELECT max(id) FROM api_audit", NULL, err,
+			      &limits.oldest_audit);
+	limits.oldest_audit -= SBX_STORE_AUDIT_ROWS - 1;
+	for (size_t i = 0; r == 0 && i < SBX_N_ELEMENTS(surplus) && removed < n_max; i++) {
+		uint32_t n = 0;
+
+		r = run(store, surplus[i].look, &limits, 0, err, &n);
+		if (r == 0 && n)
+			r = run(store, surplus[i].remove, &limits, n_max - removed, err, &n);
+		removed += r == 0 ? n : 0;
+	}
+	if (r == 0)
+		*ret_removed = removed;
+	return r;
+}

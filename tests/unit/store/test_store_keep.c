@@ -92,6 +92,92 @@ static void test_prune_locked(void **state)
 	sbx_store_close(store);
 }
 
+static uint32_t prune_counts(struct sbx_store *store, int64_t now_ms, uint32_t n_max)
+{
+	struct sbx_err err = { 0 };
+	uint32_t removed = 77;
+
+	if (sbx_store_prune_counts(store, now_ms, n_max, &err, &removed) != 0)
+		fail_msg("%s", err.msg);
+	return removed;
+}
+
+/* The beginnings of the oldest minute, hour, day of counts; of the oldest hour of sandboxes; of the
+ * oldest span of ids: hours before @now_ms. */
+static const char *oldest_counts(struct fixture *f, int64_t now_ms)
+{
+	static char sql[1024];
+
+	snprintf(sql, sizeof(sql),
+		 "SELECT (SELECT group_concat(a, ' ') FROM (SELECT (%lld - min(at)) / 3600.0 AS a "
+		 "FROM egress_deny_count GROUP BY span ORDER BY span)) || ' ' || "
+		 "(SELECT (%lld - min(at)) / 3600.0 FROM egress_deny_sandbox) || ' ' || "
+		 "(SELECT (%lld - min(at)) / 3600.0 FROM egress_event_span)",
+		 (long long)now_ms / 1000, (long long)now_ms / 1000, (long long)now_ms / 1000);
+	return query(f, sql);
+}
+
+/* Counts go with the events that they count: minutes after two days, all others with the oldest
+ * event. */
+static void test_prune_counts(void **state)
+{
+	const int64_t now_ms = INT64_C(1700000000000) / DAY * DAY;
+	struct fixture *f = *state;
+	struct sbx_store *store = open_store(f);
+	uint32_t n = 0;
+
+	assert_int_equal(prune_counts(store, now_ms, 10), 0);
+	fill(f, store, 100, now_ms);
+	assert_int_equal(sbx_store_count(store, now_ms, 1000, &f->err, &n), 0);
+	assert_int_equal(n, 100);
+	assert_string_equal(oldest_counts(f, now_ms), "49.0 99.0 120.0 99.0 99.0");
+	assert_int_equal(prune_counts(store, now_ms, 10), 0);
+	assert_int_equal(prune_counts(store, now_ms + DAY, 10), 10);
+	while (prune_counts(store, now_ms + DAY, 10) == 10)
+		;
+	assert_string_equal(oldest_counts(f, now_ms), "25.0 99.0 120.0 99.0 99.0");
+	assert_int_equal(prune(store, now_ms, 3, 0, 100), 27);
+	while (prune_counts(store, now_ms + DAY, 10) == 10)
+		;
+	assert_string_equal(oldest_counts(f, now_ms), "25.0 72.0 72.0 72.0 72.0");
+	assert_string_equal(query(f, "SELECT sum(n) FROM egress_deny_count WHERE kind = 4 AND span "
+				     "= 3600"),
+			    "73");
+	assert_string_equal(query(f, "SELECT count(*) FROM egress_deny_count WHERE span = 60 AND "
+				     "kind = 0"),
+			    "26");
+	/* no events, by hand: nothing is known about their age */
+	query(f, "DELETE FROM sandbox_egress_event");
+	assert_int_equal(prune_counts(store, now_ms + DAY, 100), 0);
+	sbx_store_close(store);
+}
+
+static void test_prune_audit(void **state)
+{
+	struct fixture *f = *state;
+	struct sbx_store *store = open_store(f);
+	sqlite3 *other = NULL;
+	uint32_t n = 77;
+
+	query(f, "WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 100025) "
+		 "INSERT INTO api_audit (at_ms, principal, action) SELECT 0, 'p', 'a' FROM c");
+	sbx_store_set_busy_ms(store, 10);
+	assert_int_equal(sqlite3_open(f->db, &other), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(sbx_store_prune_counts(store, 0, 20, &f->err, &n), -EBUSY);
+	assert_int_equal(n, 77);
+	sqlite3_exec(other, "ROLLBACK", NULL, NULL, NULL);
+	assert_int_equal(prune_counts(store, 0, 20), 20);
+	assert_int_equal(prune_counts(store, 0, 20), 5);
+	assert_string_equal(query(f, "SELECT min(id) || ' ' || count(*) FROM api_audit"),
+			    "26 100000");
+	/* nothing left: no lock */
+	assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(prune_counts(store, 0, 20), 0);
+	sqlite3_close(other);
+	sbx_store_close(store);
+}
+
 /* A database that version @version of the program made, with data. */
 static void make_old(struct fixture *f, int version)
 {
@@ -171,6 +257,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_prune),
 		T(test_prune_locked),
+		T(test_prune_counts),
+		T(test_prune_audit),
 		T(test_from_1),
 		T(test_from_2),
 		T(test_from_3),
