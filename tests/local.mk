@@ -7,6 +7,7 @@
 #   make check-system   pytest over an installation: root, own namespaces
 #   make check-vm       pytest in a machine of its own (tests/vm/local.mk)
 #   make check-net      pytest against this machine's npm registry
+#   make check-web      the page in a browser (web/local.mk)
 #   make update-golden  writes the golden files anew: read the diff
 #   make lint           clang-tidy, cppcheck, shellcheck
 #   make fuzz-smoke     each fuzz target for FUZZ_SECONDS (--enable-fuzzers)
@@ -205,10 +206,11 @@ PY_LOG_COMPILER = $(SHELL) $(srcdir)/%reldir%/tap.sh $(PYTHON3)
 # An installation in the build directory, made anew when a part of it changed: `bootstrap run` uses it
 # (and asks `make -q _inst.stamp` whether it is up to date), and the suites below.
 _inst.stamp: $(bin_PROGRAMS) $(pkglibexec_PROGRAMS) $(dist_profiles_DATA) $(dist_migrations_DATA) $(dist_pkgdata_DATA) \
-		$(SBX_UNIT_FILES)
+		$(SBX_UNIT_FILES) $(SBX_WEB_STAMP)
 	$(AM_V_at)rm -rf '$(SBX_INST_DESTDIR)'
 	$(AM_V_GEN)$(MAKE) $(AM_MAKEFLAGS) -s install-exec install-dist_profilesDATA \
-		install-dist_migrationsDATA install-dist_pkgdataDATA $(SBX_INSTALL_UNITS) DESTDIR='$(SBX_INST_DESTDIR)' >/dev/null
+		install-dist_migrationsDATA install-dist_pkgdataDATA $(SBX_INSTALL_UNITS) install-web \
+		DESTDIR='$(SBX_INST_DESTDIR)' >/dev/null
 	$(AM_V_at)touch $@
 CLEANFILES += _inst.stamp
 
@@ -254,6 +256,6 @@ include tests/vm/local.mk
 
 .PHONY: install-for-tests check-system check-net update-golden lint fuzz-smoke coverage
 
-clean-local: clean-vm
+clean-local: clean-vm clean-web
 	rm -rf '$(SBX_INST_DESTDIR)'
 	find . -name '*.gcda' -exec rm -f {} + -o -name '*.gcno' -exec rm -f {} +

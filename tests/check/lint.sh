@@ -37,7 +37,7 @@ have() {
 mapfile -t sources < <(find src policy launcher -name '*.c' | sort)
 mapfile -t scripts < <({
 	printf '%s\n' bootstrap .ci/run tests/vm/build-image tests/vm/in-guest tests/vm/run
-	find tests bench -name '*.sh'
+	find tests bench web -name '*.sh'
 } | sort)
 mapfile -t pythons < <(find tests bench -name '*.py' | sort)
 

@@ -11,6 +11,9 @@ FILE_LINES_MAX = 1000
 FUNCTION_LINES_MAX = 80
 FOLDER_C_MAX = 20  # files; layers.py has the rooms of the program, which are smaller
 WIDTH_MAX = 100  # columns of a line of C; a tab goes to the next multiple of 8
+WEB_SUFFIXES = (".ts", ".tsx", ".mjs", ".css")
+WEB_WIDTH_MAX = 120  # of the page; a tab goes to the next multiple of 4
+WEB_FOLDER_MAX = 16  # files
 
 # In pieces, so that this file passes its own check.
 UNFINISHED = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "X" + "XX", "HA" + "CK"]) + r")\b")
@@ -47,6 +50,9 @@ def problems_of(path, text):
             found.append(f"{path}:{i}: a comment says Who or What in place of a noun: {line.strip()[:60]}")
         if line != line.rstrip():
             found.append(f"{path}:{i}: white space at the end of the line")
+    if path.endswith(WEB_SUFFIXES):
+        found += [f"{path}:{i}: {len(line.expandtabs(4))} columns (at most {WEB_WIDTH_MAX})"
+                  for i, line in enumerate(lines, 1) if len(line.expandtabs(4)) > WEB_WIDTH_MAX]
     if path.endswith((".c", ".h")):
         for i, line in enumerate(lines, 1):
             if len(line.expandtabs(8)) > WIDTH_MAX:
@@ -64,6 +70,11 @@ def check(tap, root, _build):
         folders = collections.Counter(os.path.dirname(path) for path in paths if path.endswith(".c"))
         found += [f"{folder}: {n} C files (at most {FOLDER_C_MAX})" for folder, n in sorted(folders.items()) if n > FOLDER_C_MAX]
         tap.ok(not found, f"{d}/: {len(paths)} files", found)
+    web = [path for path in common.files(root, ["web"], *WEB_SUFFIXES) if "node_modules" not in path]
+    found = [p for path in web for p in problems_of(path, common.read(root, path))]
+    folders = collections.Counter(os.path.dirname(path) for path in web)
+    found += [f"{folder}: {n} files (at most {WEB_FOLDER_MAX})" for folder, n in sorted(folders.items()) if n > WEB_FOLDER_MAX]
+    tap.ok(web and not found, f"web/: {len(web)} files", found)
 
 
 if __name__ == "__main__":

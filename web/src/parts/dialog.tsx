@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// A modal dialog. The browser keeps the focus inside and closes it with Escape; afterwards the focus
+// goes back to where it was.
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+
+interface Props {
+	title: string;
+	onClose: () => void;
+	children: ComponentChildren;
+}
+
+export function Dialog({ title, onClose, children }: Props) {
+	const ref = useRef<HTMLDialogElement>(null);
+
+	useEffect(() => {
+		const before = document.activeElement;
+		ref.current?.showModal();
+		return () => {
+			if (before instanceof HTMLElement && before.isConnected) before.focus();
+			else document.querySelector<HTMLElement>("h1")?.focus();
+		};
+	}, []);
+
+	return (
+		<dialog ref={ref} aria-labelledby="dialog-title" onClose={onClose}>
+			<header>
+				<h2 id="dialog-title">{title}</h2>
+				<button type="button" class="quiet" aria-label="Close" onClick={onClose}>
+					✕
+				</button>
+			</header>
+			{children}
+		</dialog>
+	);
+}
