@@ -18,8 +18,10 @@ SBX_WEB_PARTS = \
 	%reldir%/vite.config.mjs \
 	%reldir%/public/icon.svg \
 	%reldir%/src/api/client.ts \
+	%reldir%/src/api/events.ts \
 	%reldir%/src/api/hooks.ts \
 	%reldir%/src/api/live.ts \
+	%reldir%/src/api/rules.ts \
 	%reldir%/src/api/types.ts \
 	%reldir%/src/app/app.tsx \
 	%reldir%/src/app/content.tsx \
@@ -32,14 +34,45 @@ SBX_WEB_PARTS = \
 	%reldir%/src/parts/badge.tsx \
 	%reldir%/src/parts/confirm.tsx \
 	%reldir%/src/parts/dialog.tsx \
+	%reldir%/src/parts/events.tsx \
+	%reldir%/src/parts/explained.tsx \
+	%reldir%/src/parts/field.tsx \
 	%reldir%/src/parts/foreign.tsx \
 	%reldir%/src/parts/format.ts \
 	%reldir%/src/parts/note.tsx \
+	%reldir%/src/parts/plot.tsx \
 	%reldir%/src/parts/table.tsx \
 	%reldir%/src/parts/time.tsx \
 	%reldir%/src/style/base.css \
+	%reldir%/src/style/forms.css \
 	%reldir%/src/style/layout.css \
 	%reldir%/src/style/parts.css \
+	%reldir%/src/style/tables.css \
+	%reldir%/src/style/views.css \
+	%reldir%/src/views/explain.tsx \
+	%reldir%/src/views/profiles.tsx \
+	%reldir%/src/views/refusals/columns.tsx \
+	%reldir%/src/views/refusals/draft.tsx \
+	%reldir%/src/views/refusals/events.tsx \
+	%reldir%/src/views/refusals/series.tsx \
+	%reldir%/src/views/refusals/view.tsx \
+	%reldir%/src/views/reviews.tsx \
+	%reldir%/src/views/rules/default.tsx \
+	%reldir%/src/views/rules/dialog.tsx \
+	%reldir%/src/views/rules/list.tsx \
+	%reldir%/src/views/rules/table.tsx \
+	%reldir%/src/views/rules/tester.tsx \
+	%reldir%/src/views/rules/view.tsx \
+	%reldir%/src/views/sandbox/events.tsx \
+	%reldir%/src/views/sandbox/facts.tsx \
+	%reldir%/src/views/sandbox/flows.tsx \
+	%reldir%/src/views/sandbox/limits.tsx \
+	%reldir%/src/views/sandbox/network.tsx \
+	%reldir%/src/views/sandbox/output.tsx \
+	%reldir%/src/views/sandbox/policy.tsx \
+	%reldir%/src/views/sandbox/selftest.tsx \
+	%reldir%/src/views/sandbox/usage.tsx \
+	%reldir%/src/views/sandbox/view.tsx \
 	%reldir%/src/views/sandboxes/columns.tsx \
 	%reldir%/src/views/sandboxes/cpu.ts \
 	%reldir%/src/views/sandboxes/first.tsx \

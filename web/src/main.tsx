@@ -5,5 +5,8 @@ import "uplot/dist/uPlot.min.css";
 import "./style/base.css";
 import "./style/layout.css";
 import "./style/parts.css";
+import "./style/tables.css";
+import "./style/forms.css";
+import "./style/views.css";
 
 render(<App />, document.getElementById("page")!);

@@ -25,14 +25,25 @@ export async function startBrowser() {
 
 export const stopBrowser = () => browser.close();
 
-export class Visit {
-	// options: of Playwright's context: viewport, colorScheme
-	static async start(state, options = {}) {
+// A service with the state, and a browser's context that is closed with it. options: of Playwright's context.
+export async function visit(state, options, run) {
+	const visit = await Visit.start(state, options);
+	try {
+		await run(visit);
+		await visit.check();
+	} finally {
+		await visit.context.close();
+		await visit.service.stop();
+	}
+}
+
+class Visit {
+	static async start(state, options) {
 		const visit = new Visit();
 		visit.service = await startService(state, DIST);
 		visit.context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
 		visit.page = await visit.context.newPage();
-		visit.page.setDefaultTimeout(5000);
+		visit.page.setDefaultTimeout(15000);
 		visit.trouble = [];
 		visit.expected = []; // messages of the console that belong to the test
 		visit.page.on("console", (m) => ["error", "warning"].includes(m.type()) && visit.trouble.push(m.text()));
@@ -49,10 +60,8 @@ export class Visit {
 		await this.page.waitForSelector("h1");
 	}
 
-	async end() {
+	async check() {
 		const hacked = await this.page.evaluate(() => "hacked" in window);
-		await this.context.close();
-		await this.service.stop();
 		assert.equal(hacked, false, "a name was taken for markup");
 		const trouble = this.trouble.filter((text) => !this.expected.some((pattern) => pattern.test(text)));
 		assert.deepEqual(trouble, []);

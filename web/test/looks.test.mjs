@@ -2,46 +2,55 @@
 // Each view as a person sees it: light, dark and at 360 px; axe finds nothing, nothing is wider than the
 // window, hostile names are text. The screenshots are kept.
 import { after, before, test } from "node:test";
-import { DARK, NARROW, startBrowser, stopBrowser, Visit } from "./browser.mjs";
+import { DARK, NARROW, startBrowser, stopBrowser, visit } from "./browser.mjs";
 import { emptyState, usualState } from "./mock/state.mjs";
 
 before(startBrowser);
 after(stopBrowser);
 
-const VIEWS = [["sandboxes", "#/sandboxes", "text=24083cd4e153"]];
+// The view, where it is, and a text that is there when it is loaded.
+const VIEWS = [
+	["sandboxes", "#/sandboxes", "text=24083cd4e153"],
+	["sandbox", "#/sandboxes/24083cd4e153", "text=no_new_privs"],
+	["sandbox-hostile", "#/sandboxes/bad000000bad", "text=</td><script>"],
+	["refusals", "#/refusals", "text=Over time"],
+	["refusals-events", "#/refusals?by=name&key=telemetry.example.org", "text=Refusals of"],
+	["rules", "#/rules", "text=*.corp.example"],
+	["rules-workspace", "#/rules/shop", "text=*.tracker.example"],
+	["reviews", "#/reviews?state=all", "text=a mirror was moved"],
+	["profiles", "#/profiles", "text=an AI agent"],
+	["profile", "#/profiles/install", "text=mode: fetch"],
+	["explain", "#/explain", "text=Nothing is connected to"],
+];
 
 const LOOKS = { wide: {}, dark: DARK, narrow: NARROW };
 
 for (const [look, options] of Object.entries(LOOKS))
 	for (const [name, hash, wait] of VIEWS)
-		test(`${name}, ${look}`, async () => {
-			const visit = await Visit.start(usualState(), options);
-			await visit.open(hash);
-			await visit.page.waitForSelector(wait);
-			await visit.axe(name);
-			await visit.fits(name);
-			await visit.shot(`${name}-${look}`);
-			await visit.end();
-		});
+		test(`${name}, ${look}`, () =>
+			visit(usualState(), options, async (visit) => {
+				await visit.open(hash);
+				await visit.page.waitForSelector(wait);
+				await visit.axe(name);
+				await visit.fits(name);
+				await visit.shot(`${name}-${look}`);
+			}));
 
-test("an empty installation says what to run", async () => {
-	for (const [look, options] of Object.entries(LOOKS)) {
-		const visit = await Visit.start(emptyState(), options);
+for (const [look, options] of Object.entries(LOOKS))
+	test(`an empty installation says what to run, ${look}`, () =>
+		visit(emptyState(), options, async (visit) => {
+			await visit.open();
+			await visit.page.waitForSelector("text=sbx-run --profile none -- id");
+			await visit.axe("empty");
+			await visit.fits("empty");
+			await visit.shot(`empty-${look}`);
+		}));
+
+test("without a session the page says how to get a link", () =>
+	visit({ ...emptyState(), session: null }, {}, async (visit) => {
+		visit.expected.push(/401/);
 		await visit.open();
-		await visit.page.waitForSelector("text=sbx-run --profile none -- id");
-		await visit.axe("empty");
-		await visit.fits("empty");
-		await visit.shot(`empty-${look}`);
-		await visit.end();
-	}
-});
-
-test("without a session the page says how to get a link", async () => {
-	const visit = await Visit.start({ ...emptyState(), session: null });
-	visit.expected.push(/401/);
-	await visit.open();
-	await visit.page.waitForSelector("text=sbxctl web");
-	await visit.axe("login");
-	await visit.shot("login");
-	await visit.end();
-});
+		await visit.page.waitForSelector("text=sbxctl web");
+		await visit.axe("login");
+		await visit.shot("login");
+	}));

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// A plot over time by uPlot. uPlot draws on a canvas and sets styles by script, which the page's
+// Content-Security-Policy allows; its text comes from here, never from a sandbox. What it shows is said in words, too.
+import { useEffect, useRef } from "preact/hooks";
+import uPlot from "uplot";
+
+export interface PlotProps {
+	label: string; // the whole of it, for those who do not see it
+	name: string; // of the values
+	times: readonly number[]; // seconds since 1970
+	values: readonly (number | null)[];
+	format: (value: number) => string;
+	bars?: boolean;
+	height?: number;
+}
+
+const dark = matchMedia("(prefers-color-scheme: dark)");
+
+function colour(name: string): string {
+	return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+function options(props: PlotProps, width: number): uPlot.Options {
+	const axis: uPlot.Axis = {
+		stroke: colour("--muted"),
+		grid: { stroke: colour("--line"), width: 1 },
+		ticks: { stroke: colour("--line"), width: 1 },
+		font: "12px system-ui, sans-serif",
+	};
+	const series: uPlot.Series = {
+		label: props.name,
+		stroke: colour("--accent"),
+		fill: colour("--accent") + "33",
+		width: 1.5,
+		points: { show: false },
+		value: (_plot, value: number | null) => (value === null ? "–" : props.format(value)),
+	};
+	const bars = props.bars ? uPlot.paths.bars?.({ size: [0.8, 40] }) : undefined;
+	if (bars) series.paths = bars;
+	return {
+		width,
+		height: props.height ?? 150,
+		legend: { show: false },
+		cursor: { show: false },
+		scales: { y: { range: (_plot, _min, max) => [0, max > 0 ? max * 1.1 : 1] } },
+		axes: [
+			{ ...axis, values: "{HH}:{mm}:{ss}" },
+			{ ...axis, size: 74, values: (_plot, splits) => splits.map((value) => props.format(value)) },
+		],
+		series: [{}, series],
+	};
+}
+
+export function Plot(props: PlotProps) {
+	const box = useRef<HTMLDivElement>(null);
+	const plot = useRef<uPlot | null>(null);
+	const newest = useRef(props);
+	newest.current = props;
+
+	useEffect(() => {
+		const element = box.current!;
+		const make = () => {
+			plot.current?.destroy();
+			const { times, values } = newest.current;
+			plot.current = new uPlot(
+				options(newest.current, element.clientWidth),
+				[[...times], [...values]] as uPlot.AlignedData,
+				element,
+			);
+		};
+		make();
+		const observer = new ResizeObserver(() =>
+			plot.current?.setSize({ width: element.clientWidth, height: newest.current.height ?? 150 }),
+		);
+		observer.observe(element);
+		dark.addEventListener("change", make);
+		return () => {
+			observer.disconnect();
+			dark.removeEventListener("change", make);
+			plot.current?.destroy();
+			plot.current = null;
+		};
+	}, []);
+
+	useEffect(() => {
+		plot.current?.setData([[...props.times], [...props.values]] as uPlot.AlignedData);
+	}, [props.times, props.values]);
+
+	return <div ref={box} class="plot" role="img" aria-label={props.label} />;
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+import { get, segment } from "../api/client";
+import { useLoad } from "../api/hooks";
+import type { List, Profile } from "../api/types";
+import { href } from "../app/route";
+import { Foreign } from "../parts/foreign";
+import { Loading, Panel, ProblemNote } from "../parts/note";
+import { Table, type Column } from "../parts/table";
+
+function parents(profile: Profile): string[] {
+	if (!profile.extends) return [];
+	return Array.isArray(profile.extends) ? profile.extends : [profile.extends];
+}
+
+const Parents = ({ profile }: { profile: Profile }) => (
+	<>
+		{parents(profile).length === 0 ? "–" : null}
+		{parents(profile).map((name, i) => (
+			<>
+				{i > 0 ? ", " : null}
+				<a key={name} href={href("profiles", name)}>
+					{name}
+				</a>
+			</>
+		))}
+	</>
+);
+
+const COLUMNS: Column<Profile>[] = [
+	{ head: "Profile", title: true, cell: (p) => <a href={href("profiles", p.name)}>{p.name}</a> },
+	{
+		head: "Description",
+		wide: true,
+		cell: (p) => (p.error ? <Foreign text={p.error} /> : <Foreign text={p.description} />),
+	},
+	{ head: "Extends", cell: (p) => <Parents profile={p} /> },
+];
+
+function ProfileView({ name }: { name: string }) {
+	const { data, problem } = useLoad(() => get<Profile>(`/profiles/${segment(name)}`), [name]);
+	return (
+		<>
+			<p class="crumbs">
+				<a href={href("profiles")}>Profiles</a>
+			</p>
+			<h1 tabIndex={-1}>
+				Profile <code>{name}</code>
+			</h1>
+			<ProblemNote problem={problem} />
+			{!data && !problem ? <Loading what="the profile" /> : null}
+			{data ? (
+				<>
+					<p>
+						<Foreign text={data.description} />
+					</p>
+					{data.extends ? (
+						<p>
+							Extends <Parents profile={data} />
+						</p>
+					) : null}
+					<p>
+						<a class="button" href={href("explain", null, { profile: name })}>
+							Explain a connection by it
+						</a>
+					</p>
+					<Panel title="All of it, with what it extends">
+						<pre tabIndex={0}>{data.yaml}</pre>
+					</Panel>
+				</>
+			) : null}
+		</>
+	);
+}
+
+function ProfileList() {
+	const { data, problem } = useLoad(() => get<List<Profile>>("/profiles", { limit: 1000 }), []);
+	return (
+		<>
+			<h1 tabIndex={-1}>Profiles</h1>
+			<p>
+				A profile says what a sandbox may read, write, execute and reach:{" "}
+				<code>sbx-run --profile NAME -- COMMAND</code>
+			</p>
+			<ProblemNote problem={problem} />
+			{data ? (
+				<Table
+					caption="Profiles"
+					columns={COLUMNS}
+					rows={data.items}
+					keyOf={(p) => p.name}
+					empty="There is none."
+				/>
+			) : problem ? null : (
+				<Loading what="profiles" />
+			)}
+		</>
+	);
+}
+
+export function ProfilesView({ name }: { name: string | null }) {
+	return name === null ? <ProfileList /> : <ProfileView name={name} />;
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+import { useEffect, useRef, useState } from "preact/hooks";
+import { get } from "../../api/client";
+import { useEvents, useLoad } from "../../api/hooks";
+import type { Denial, Denials, DenialsBy } from "../../api/types";
+import { href, replaceQuery, type Route } from "../../app/route";
+import { useMay } from "../../app/session";
+import { ChoiceField } from "../../parts/field";
+import { Loading, Panel, ProblemNote } from "../../parts/note";
+import { Table } from "../../parts/table";
+import { denialColumns } from "./columns";
+import { Draft } from "./draft";
+import { KeyEvents } from "./events";
+import { OverTime } from "./series";
+
+const BY: [DenialsBy, string][] = [
+	["name", "By name"],
+	["ip", "By address"],
+	["workspace", "By workspace"],
+	["sandbox", "By sandbox"],
+	["reason", "By reason"],
+];
+const WINDOWS = [
+	["1h", "Last hour"],
+	["24h", "Last 24 hours"],
+	["7d", "Last 7 days"],
+] as const;
+const POLL_MS = 10_000;
+const SOON_MS = 1000;
+
+// A refusal that comes is in the counts about a second later.
+function useSoon(run: () => void): void {
+	const timer = useRef<number | undefined>(undefined);
+	useEvents((event) => {
+		if (event.action !== "deny" || timer.current !== undefined) return;
+		timer.current = window.setTimeout(() => {
+			timer.current = undefined;
+			run();
+		}, SOON_MS);
+	});
+	useEffect(() => () => window.clearTimeout(timer.current), []);
+}
+
+export function RefusalsView({ route }: { route: Route }) {
+	const by = BY.find(([value]) => value === route.query.get("by"))?.[0] ?? "name";
+	const span = WINDOWS.find(([value]) => value === route.query.get("window"))?.[0] ?? "24h";
+	const key = route.query.get("key");
+	const [draft, setDraft] = useState<Denial | null>(null);
+	const may = useMay();
+	const { data, problem, reload } = useLoad(
+		() => get<Denials>("/denials", { by, window: span, series: span === "1h" ? "minute" : "hour", limit: 100 }),
+		[by, span],
+		POLL_MS,
+	);
+	useSoon(reload);
+
+	return (
+		<>
+			<h1 tabIndex={-1}>Refusals</h1>
+			<form class="filters" onSubmit={(event) => event.preventDefault()}>
+				<ChoiceField
+					label="Group"
+					value={by}
+					onChange={(value) => replaceQuery(route, { by: value, key: null })}
+				>
+					{BY.map(([value, text]) => (
+						<option key={value} value={value}>
+							{text}
+						</option>
+					))}
+				</ChoiceField>
+				<ChoiceField label="Time" value={span} onChange={(value) => replaceQuery(route, { window: value })}>
+					{WINDOWS.map(([value, text]) => (
+						<option key={value} value={value}>
+							{text}
+						</option>
+					))}
+				</ChoiceField>
+			</form>
+			<ProblemNote problem={problem} />
+			{!data && !problem ? <Loading what="refusals" /> : null}
+			{data?.series && data.items.length > 0 ? <OverTime series={data.series} /> : null}
+			{data ? (
+				<Panel title={BY.find(([value]) => value === by)![1]}>
+					<Table
+						caption={`Refusals, ${by}`}
+						columns={denialColumns(by, {
+							eventsOf: (d) => href("refusals", null, { by, window: span, key: d.key }),
+							draftOf: may.change ? setDraft : null,
+						})}
+						rows={data.items}
+						keyOf={(d) => d.key ?? ""}
+						rowClass={(d) => (d.key !== null && d.key === key ? "chosen" : "")}
+						empty="Nothing was refused in this time."
+					/>
+				</Panel>
+			) : null}
+			{key !== null ? (
+				<KeyEvents by={by} value={key} closed={href("refusals", null, { by, window: span })} />
+			) : null}
+			{draft ? <Draft denial={draft} by={by} onClose={() => setDraft(null)} /> : null}
+		</>
+	);
+}

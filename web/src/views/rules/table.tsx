@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+import { changeRule, removeRule } from "../../api/rules";
+import { useAction } from "../../api/hooks";
+import type { Rule } from "../../api/types";
+import { Badge, Lock } from "../../parts/badge";
+import { Confirm } from "../../parts/confirm";
+import { Foreign } from "../../parts/foreign";
+import { plural } from "../../parts/format";
+import { ProblemNote } from "../../parts/note";
+import { Table, type Column } from "../../parts/table";
+
+// Running sandboxes that follow a change, and the flows that it cut.
+export function followedText(rule: Rule | undefined): string {
+	const followed = rule?.followed;
+	if (!followed) return "";
+	const failed =
+		followed.failed > 0 ? `; ${plural(followed.failed, "sandbox", "sandboxes")} could not follow` : "";
+	return ` ${plural(followed.sandboxes, "sandbox", "sandboxes")} followed, cut ${plural(followed.cut, "flow")}${failed}.`;
+}
+
+function RuleActions({
+	rule,
+	onEdit,
+	onDone,
+}: {
+	rule: Rule;
+	onEdit: (rule: Rule) => void;
+	onDone: (text: string) => void;
+}) {
+	const action = useAction();
+	const turn = () =>
+		void action.start(async () => {
+			const got = await changeRule(rule, { enabled: !rule.enabled });
+			onDone(`Rule ${rule.id} is ${rule.enabled ? "off" : "on"}.${followedText(got)}`);
+		});
+	return (
+		<>
+			<span class="buttons tight">
+				<button type="button" aria-label={`Edit rule ${rule.id}`} onClick={() => onEdit(rule)}>
+					Edit
+				</button>
+				<button
+					type="button"
+					aria-label={`Turn ${rule.enabled ? "off" : "on"} rule ${rule.id}`}
+					disabled={action.busy}
+					onClick={turn}
+				>
+					{rule.enabled ? "Turn off" : "Turn on"}
+				</button>
+				<Confirm
+					button="Delete"
+					label={`Delete rule ${rule.id}`}
+					title={`Delete rule ${rule.id}?`}
+					confirm="Delete it"
+					run={async () => {
+						await removeRule(rule);
+						onDone(`Rule ${rule.id} is deleted.`);
+					}}
+				>
+					<p>
+						{rule.action} <Foreign text={rule.pattern} class="code" />. Running sandboxes follow at
+						once.
+					</p>
+				</Confirm>
+			</span>
+			<ProblemNote problem={action.problem} />
+		</>
+	);
+}
+
+interface Props {
+	rules: readonly Rule[];
+	mayChange: (rule: Rule) => boolean;
+	onEdit: (rule: Rule) => void;
+	onDone: (text: string) => void;
+	empty: string;
+}
+
+export function RuleTable({ rules, mayChange, onEdit, onDone, empty }: Props) {
+	const columns: Column<Rule>[] = [
+		{ head: "Priority", numeric: true, cell: (r) => (r.is_floor ? <Lock label="floor" /> : r.priority) },
+		{ head: "Action", cell: (r) => <Badge word={r.action} /> },
+		{
+			head: "Pattern",
+			wide: true,
+			cell: (r) => (
+				<>
+					<Foreign text={r.pattern} class="code" />
+					{r.type !== "network" ? <small class="below">{r.type}</small> : null}
+					{r.note ? <Foreign text={r.note} class="below muted" /> : null}
+				</>
+			),
+		},
+		{ head: "Of", cell: (r) => (r.workspace === null ? "the host" : "this workspace") },
+		{ head: "State", cell: (r) => (r.enabled ? "on" : <Badge word="off" />) },
+		{
+			head: "By",
+			cell: (r) => <Foreign text={r.changed_by ?? r.created_by ?? ""} />,
+		},
+		{
+			head: "Actions",
+			cell: (r) =>
+				mayChange(r) ? (
+					<RuleActions rule={r} onEdit={onEdit} onDone={onDone} />
+				) : (
+					<span class="muted">{r.is_floor ? <Lock label="locked" /> : "–"}</span>
+				),
+		},
+	];
+	return (
+		<Table
+			caption="Rules"
+			columns={columns}
+			rows={rules}
+			keyOf={(r) => r.id}
+			rowClass={(r) => `${r.is_floor ? "locked" : ""} ${r.enabled ? "" : "off"}`}
+			empty={empty}
+		/>
+	);
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Beside the rules: what they say to a destination.
+import { useState } from "preact/hooks";
+import { useAction } from "../../api/hooks";
+import { explain } from "../../api/rules";
+import type { Explained } from "../../api/types";
+import { ExplainedDetail, ExplainedNote } from "../../parts/explained";
+import { ChoiceField, TextField } from "../../parts/field";
+import { Panel, ProblemNote } from "../../parts/note";
+
+export function Tester({ workspace }: { workspace: string }) {
+	const [host, setHost] = useState("");
+	const [port, setPort] = useState("443");
+	const [protocol, setProtocol] = useState("tcp");
+	const [profile, setProfile] = useState("");
+	const [answer, setAnswer] = useState<Explained | null>(null);
+	const action = useAction();
+	const submit = (event: Event) => {
+		event.preventDefault();
+		void action.start(async () => {
+			setAnswer(null);
+			setAnswer(
+				await explain({ workspace, profile: profile || undefined, protocol, host, port: Number(port) }),
+			);
+		});
+	};
+	return (
+		<Panel title="Test a host">
+			<form onSubmit={submit}>
+				<div class="fields">
+					<TextField label="Host or address" value={host} onInput={setHost} required whole />
+					<TextField
+						label="Port"
+						type="number"
+						min={1}
+						max={65535}
+						value={port}
+						onInput={setPort}
+						required
+					/>
+					<ChoiceField label="Protocol" value={protocol} onChange={setProtocol}>
+						<option value="tcp">TCP</option>
+						<option value="udp">UDP</option>
+					</ChoiceField>
+					<TextField label="Profile" value={profile} onInput={setProfile} placeholder="default" />
+				</div>
+				<div class="buttons tight">
+					<button type="submit" disabled={action.busy}>
+						Explain
+					</button>
+				</div>
+			</form>
+			<ProblemNote problem={action.problem} />
+			{answer ? (
+				<>
+					<ExplainedNote explained={answer} />
+					<ExplainedDetail explained={answer} />
+				</>
+			) : null}
+		</Panel>
+	);
+}

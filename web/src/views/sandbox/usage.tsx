@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Usage as plots, from answers every second while the view is open.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { get, segment } from "../../api/client";
+import { useLoad } from "../../api/hooks";
+import type { Usage } from "../../api/types";
+import { bytes, count, percent } from "../../parts/format";
+import { Panel, ProblemNote } from "../../parts/note";
+import { Plot } from "../../parts/plot";
+
+const POLL_MS = 1000;
+const KEPT = 300;
+
+interface Series {
+	times: number[];
+	cpu: (number | null)[];
+	memory: (number | null)[];
+	flows: (number | null)[];
+}
+
+const NONE: Series = { times: [], cpu: [], memory: [], flows: [] };
+
+export function UsagePanel({ id }: { id: string }) {
+	const { data, problem } = useLoad(() => get<Usage>(`/sandboxes/${segment(id)}/metrics`), [id], POLL_MS);
+	const [series, setSeries] = useState<Series>(NONE);
+	const last = useRef<{ cpu_us: number; at: number } | null>(null);
+
+	useEffect(() => {
+		setSeries(NONE);
+		last.current = null;
+	}, [id]);
+
+	useEffect(() => {
+		if (!data) return;
+		const at = performance.now();
+		let cpu: number | null = null;
+		if (data.cpu_us !== null && data.cpu_us !== undefined) {
+			const old = last.current;
+			if (old && at > old.at) cpu = Math.max(0, data.cpu_us - old.cpu_us) / ((at - old.at) * 1000);
+			last.current = { cpu_us: data.cpu_us, at };
+		}
+		const add = <T,>(list: T[], value: T) => [...list, value].slice(-KEPT);
+		setSeries((s) => ({
+			times: add(s.times, Date.now() / 1000),
+			cpu: add(s.cpu, cpu),
+			memory: add(s.memory, data.memory_bytes ?? null),
+			flows: add(s.flows, data.flows ?? null),
+		}));
+	}, [data]);
+
+	const cpu = percent(series.cpu.at(-1));
+	const memory = bytes(data?.memory_bytes);
+	const flows = count(data?.flows);
+	return (
+		<Panel title="Usage">
+			<ProblemNote problem={problem} />
+			<div class="plots">
+				<figure>
+					<figcaption>
+						CPU <strong>{cpu}</strong>
+					</figcaption>
+					<Plot
+						label={`CPU over time, now ${cpu}`}
+						name="CPU"
+						times={series.times}
+						values={series.cpu}
+						format={percent}
+					/>
+				</figure>
+				<figure>
+					<figcaption>
+						Memory <strong>{memory}</strong>
+						<small>at most {bytes(data?.memory_peak_bytes)}</small>
+					</figcaption>
+					<Plot
+						label={`Memory over time, now ${memory}`}
+						name="Memory"
+						times={series.times}
+						values={series.memory}
+						format={bytes}
+					/>
+				</figure>
+				<figure>
+					<figcaption>
+						Flows <strong>{flows}</strong>
+						<small>
+							{bytes(data?.bytes_in)} in, {bytes(data?.bytes_out)} out
+						</small>
+					</figcaption>
+					<Plot
+						label={`Flows over time, now ${flows}`}
+						name="Flows"
+						times={series.times}
+						values={series.flows}
+						format={(n) => (Number.isInteger(n) ? count(n) : "")}
+					/>
+				</figure>
+			</div>
+			<p class="muted">
+				{count(data?.pids)} processes, {bytes(data?.disk_bytes)} on disk
+			</p>
+		</Panel>
+	);
+}
