@@ -74,8 +74,8 @@ SBX_WEB_PARTS = \
 	%reldir%/src/views/sandbox/usage.tsx \
 	%reldir%/src/views/sandbox/view.tsx \
 	%reldir%/src/views/sandboxes/columns.tsx \
-	%reldir%/src/views/sandboxes/cpu.ts \
 	%reldir%/src/views/sandboxes/first.tsx \
+	%reldir%/src/views/sandboxes/usage.ts \
 	%reldir%/src/views/sandboxes/view.tsx
 
 SBX_WEB_TESTS = \

@@ -23,7 +23,6 @@ export interface Usage {
 	disk_bytes?: number | null;
 	pids?: number | null;
 	flows?: number | null;
-	n_denied?: number | null;
 	bytes_in?: number | null;
 	bytes_out?: number | null;
 }
@@ -66,20 +65,19 @@ export interface Sandbox {
 	analysis_id: string | null;
 	state: string;
 	live: boolean;
-	command: string[];
-	created_at: string;
+	command: string[] | null;
+	created_at: string | null;
 	started_at: string | null;
 	ended_at: string | null;
 	exit_status: number | null;
 	generation: number;
 	air_gapped: boolean;
-	allow_out: string[];
-	deny_out: string[];
+	allow_out: string[] | null;
+	deny_out: string[] | null;
 	n_events: number;
-	owner: string;
-	metadata: Record<string, string>;
-	timeout_at: string | null;
-	usage: Usage | null;
+	owner?: string | null;
+	metadata?: Record<string, string> | null;
+	timeout_at?: string | null;
 	// of one sandbox alone
 	policy?: PolicyEntry[];
 	flows?: Flow[];

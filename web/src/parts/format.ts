@@ -48,8 +48,8 @@ export function plural(n: number, one: string, many = one + "s"): string {
 }
 
 // As a person would type it in a shell; nothing is run from it.
-export function commandLine(command: readonly string[]): string {
-	return command
+export function commandLine(command: readonly string[] | null): string {
+	return (command ?? [])
 		.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`))
 		.join(" ");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // A plot over time by uPlot. uPlot draws on a canvas and sets styles by script, which the page's
-// Content-Security-Policy allows; its text comes from here, never from a sandbox. What it shows is said in words, too.
+// Content-Security-Policy allows; its text comes from here, never from a sandbox. The label says the same in words.
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 
@@ -12,12 +12,21 @@ export interface PlotProps {
 	format: (value: number) => string;
 	bars?: boolean;
 	height?: number;
+	seconds?: number; // the span that is shown; all of it otherwise
 }
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
 function colour(name: string): string {
 	return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+// Bars stand on their times: half a step more on either side.
+function span(props: PlotProps, min: number, max: number): [number, number] {
+	if (props.seconds) return [max - props.seconds, max];
+	const [first = min, second = max] = props.times;
+	const half = props.bars ? (second - first) / 2 : 0;
+	return [min - half, max + half];
 }
 
 function options(props: PlotProps, width: number): uPlot.Options {
@@ -42,9 +51,12 @@ function options(props: PlotProps, width: number): uPlot.Options {
 		height: props.height ?? 150,
 		legend: { show: false },
 		cursor: { show: false },
-		scales: { y: { range: (_plot, _min, max) => [0, max > 0 ? max * 1.1 : 1] } },
+		scales: {
+			x: { range: (_plot, min, max) => span(props, min, max) },
+			y: { range: (_plot, _min, max) => [0, max > 0 ? max * 1.1 : 1] },
+		},
 		axes: [
-			{ ...axis, values: "{HH}:{mm}:{ss}" },
+			{ ...axis, values: props.seconds ? "{HH}:{mm}:{ss}" : "{HH}:{mm}", space: 70 },
 			{ ...axis, size: 74, values: (_plot, splits) => splits.map((value) => props.format(value)) },
 		],
 		series: [{}, series],

@@ -17,6 +17,7 @@ interface Props<T> {
 	rows: readonly T[];
 	keyOf: (row: T) => string | number;
 	rowClass?: (row: T) => string;
+	isLive?: (row: T) => boolean; // marks the row for those who look for it
 	empty?: ComponentChildren;
 }
 
@@ -24,7 +25,7 @@ function classOf<T>(column: Column<T>): string {
 	return [column.numeric && "numeric", column.title && "title", column.wide && "wide"].filter(Boolean).join(" ");
 }
 
-export function Table<T>({ caption, columns, rows, keyOf, rowClass, empty }: Props<T>) {
+export function Table<T>({ caption, columns, rows, keyOf, rowClass, isLive, empty }: Props<T>) {
 	if (rows.length === 0 && empty !== undefined) return <div class="empty">{empty}</div>;
 	return (
 		<table role="table">
@@ -40,7 +41,13 @@ export function Table<T>({ caption, columns, rows, keyOf, rowClass, empty }: Pro
 			</thead>
 			<tbody role="rowgroup">
 				{rows.map((row) => (
-					<tr key={keyOf(row)} role="row" class={rowClass?.(row) ?? ""}>
+					<tr
+						key={keyOf(row)}
+						data-key={keyOf(row)}
+						data-live={isLive?.(row) || undefined}
+						role="row"
+						class={rowClass?.(row) ?? ""}
+					>
 						{columns.map((column) =>
 							column.title ? (
 								<th key={column.head} role="rowheader" scope="row" class={classOf(column)}>

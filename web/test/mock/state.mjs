@@ -32,7 +32,7 @@ export function sandbox(id, more = {}) {
 		owner: "ana",
 		metadata: {},
 		timeout_at: null,
-		usage: { cpu_us: 4_200_000, memory_bytes: 187_000_000, flows: 3, n_denied: 2 },
+		usage: { cpu_us: 4_200_000, memory_bytes: 187_000_000, flows: 3 },
 		...more,
 	};
 }
@@ -160,7 +160,7 @@ export function usualState() {
 		command: HOSTILE_COMMAND,
 		created_at: time(7_300),
 		started_at: time(7_299),
-		usage: { cpu_us: 90_000_000, memory_bytes: 1_900_000_000, flows: 1, n_denied: 1840 },
+		usage: { cpu_us: 90_000_000, memory_bytes: 1_900_000_000, flows: 1 },
 	});
 	const ended = sandbox("77aa10c3e5f0", {
 		state: "done",
@@ -186,7 +186,7 @@ export function usualState() {
 				air_gapped: true,
 				created_at: time(8),
 				started_at: time(7),
-				usage: { cpu_us: 3_000, memory_bytes: 1_200_000, flows: 0, n_denied: 0 },
+				usage: { cpu_us: 3_000, memory_bytes: 1_200_000, flows: 0 },
 			}),
 			ended,
 		],

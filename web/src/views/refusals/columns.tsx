@@ -36,11 +36,13 @@ interface Ways {
 
 export function denialColumns(by: DenialsBy, ways: Ways): Column<Denial>[] {
 	const last: Column<Denial> = {
-		head: "Newest",
+		head: by === "name" ? "Last address" : by === "ip" ? "Last name" : "Last destination",
 		cell: (d) => (
-			<>
-				<Destination name={d.last_name} ip={d.last_ip} port={d.last_port} />
-			</>
+			<Destination
+				name={by === "name" ? null : d.last_name}
+				ip={by === "ip" && d.last_name ? null : d.last_ip}
+				port={d.last_port}
+			/>
 		),
 	};
 	const reason: Column<Denial> = {

@@ -15,7 +15,8 @@ export function followedText(rule: Rule | undefined): string {
 	if (!followed) return "";
 	const failed =
 		followed.failed > 0 ? `; ${plural(followed.failed, "sandbox", "sandboxes")} could not follow` : "";
-	return ` ${plural(followed.sandboxes, "sandbox", "sandboxes")} followed, cut ${plural(followed.cut, "flow")}${failed}.`;
+	const followers = plural(followed.sandboxes, "sandbox", "sandboxes");
+	return ` ${followers} followed, cut ${plural(followed.cut, "flow")}${failed}.`;
 }
 
 function RuleActions({
@@ -91,7 +92,7 @@ export function RuleTable({ rules, mayChange, onEdit, onDone, empty }: Props) {
 				</>
 			),
 		},
-		{ head: "Of", cell: (r) => (r.workspace === null ? "the host" : "this workspace") },
+		{ head: "Of", cell: (r) => (r.workspace === null ? "host" : "workspace") },
 		{ head: "State", cell: (r) => (r.enabled ? "on" : <Badge word="off" />) },
 		{
 			head: "By",

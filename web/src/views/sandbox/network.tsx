@@ -27,8 +27,8 @@ export function NetworkPanel({
 	const [edited, setEdited] = useState(false);
 	const [result, setResult] = useState("");
 	const action = useAction();
-	const allowNow = sandbox.allow_out.join("\n");
-	const denyNow = sandbox.deny_out.join("\n");
+	const allowNow = (sandbox.allow_out ?? []).join("\n");
+	const denyNow = (sandbox.deny_out ?? []).join("\n");
 
 	// Answers of the service do not overwrite what is being typed.
 	useEffect(() => {

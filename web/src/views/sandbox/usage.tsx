@@ -9,7 +9,7 @@ import { Panel, ProblemNote } from "../../parts/note";
 import { Plot } from "../../parts/plot";
 
 const POLL_MS = 1000;
-const KEPT = 300;
+const KEPT = 180;
 
 interface Series {
 	times: number[];
@@ -60,6 +60,7 @@ export function UsagePanel({ id }: { id: string }) {
 						CPU <strong>{cpu}</strong>
 					</figcaption>
 					<Plot
+						seconds={KEPT}
 						label={`CPU over time, now ${cpu}`}
 						name="CPU"
 						times={series.times}
@@ -73,6 +74,7 @@ export function UsagePanel({ id }: { id: string }) {
 						<small>at most {bytes(data?.memory_peak_bytes)}</small>
 					</figcaption>
 					<Plot
+						seconds={KEPT}
 						label={`Memory over time, now ${memory}`}
 						name="Memory"
 						times={series.times}
@@ -88,6 +90,7 @@ export function UsagePanel({ id }: { id: string }) {
 						</small>
 					</figcaption>
 					<Plot
+						seconds={KEPT}
 						label={`Flows over time, now ${flows}`}
 						name="Flows"
 						times={series.times}

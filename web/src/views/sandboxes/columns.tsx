@@ -9,7 +9,7 @@ import { Foreign } from "../../parts/foreign";
 import { bytes, commandLine, count, percent } from "../../parts/format";
 import type { Column } from "../../parts/table";
 import { Age } from "../../parts/time";
-import type { CpuRates } from "./cpu";
+import type { RowUsage } from "./usage";
 
 export function Kill({ sandbox, onKilled }: { sandbox: Sandbox; onKilled: () => void }) {
 	return (
@@ -33,7 +33,15 @@ export function Kill({ sandbox, onKilled }: { sandbox: Sandbox; onKilled: () => 
 	);
 }
 
-export function sandboxColumns(rates: CpuRates, mayChange: boolean, reload: () => void): Column<Sandbox>[] {
+interface Context {
+	usage: ReadonlyMap<string, RowUsage>;
+	refusals: ReadonlyMap<string, number>;
+	mayChange: boolean;
+	reload: () => void;
+}
+
+export function sandboxColumns({ usage, refusals, mayChange, reload }: Context): Column<Sandbox>[] {
+	const of = (s: Sandbox) => (s.live ? usage.get(s.id) : undefined);
 	return [
 		{
 			head: "Sandbox",
@@ -59,14 +67,14 @@ export function sandboxColumns(rates: CpuRates, mayChange: boolean, reload: () =
 		},
 		{ head: "Command", wide: true, cell: (s) => <Foreign text={commandLine(s.command)} class="code" /> },
 		{ head: "Age", numeric: true, cell: (s) => <Age at={s.started_at ?? s.created_at} until={s.ended_at} /> },
-		{ head: "CPU", numeric: true, cell: (s) => (s.live ? percent(rates.rate(s.id)) : "–") },
-		{ head: "Memory", numeric: true, cell: (s) => bytes(s.usage?.memory_bytes) },
-		{ head: "Flows", numeric: true, cell: (s) => count(s.usage?.flows) },
+		{ head: "CPU", numeric: true, cell: (s) => percent(of(s)?.cpu) },
+		{ head: "Memory", numeric: true, cell: (s) => bytes(of(s)?.memory_bytes) },
+		{ head: "Flows", numeric: true, cell: (s) => count(of(s)?.flows) },
 		{
 			head: "Refused",
 			numeric: true,
 			cell: (s) => (
-				<a href={href("refusals", null, { by: "name", sandbox: s.id })}>{count(s.usage?.n_denied)}</a>
+				<a href={href("refusals", null, { by: "sandbox", key: s.id })}>{count(refusals.get(s.id) ?? 0)}</a>
 			),
 		},
 		{

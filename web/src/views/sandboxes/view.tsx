@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-import { useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { get } from "../../api/client";
 import { useLoad } from "../../api/hooks";
 import type { List, Sandbox } from "../../api/types";
@@ -8,8 +8,8 @@ import { useMay } from "../../app/session";
 import { Loading, ProblemNote } from "../../parts/note";
 import { Table } from "../../parts/table";
 import { sandboxColumns } from "./columns";
-import { CpuRates } from "./cpu";
 import { FirstRun } from "./first";
+import { useRefusals, useRowUsage } from "./usage";
 
 const POLL_MS = 2000;
 const PAGE = 100;
@@ -28,19 +28,21 @@ export function SandboxesView({ route }: { route: Route }) {
 	const workspace = route.query.get("workspace") ?? "";
 	const [before, setBefore] = useState<string[]>([]); // cursors of the pages before this one
 	const cursor = before.at(-1) ?? null;
-	const rates = useRef(new CpuRates());
 	const may = useMay();
 
 	const { data, problem, reload } = useLoad(
-		async () => {
-			const query = { state: state === "all" ? null : state, workspace, cursor, limit: PAGE };
-			const list = await get<List<Sandbox>>("/sandboxes", query);
-			rates.current.take(list.items);
-			return list;
-		},
+		() =>
+			get<List<Sandbox>>("/sandboxes", {
+				state: state === "all" ? null : state,
+				workspace,
+				cursor,
+				limit: PAGE,
+			}),
 		[state, workspace, cursor],
 		POLL_MS,
 	);
+	const usage = useRowUsage(data?.items.map((s) => s.id).join() ?? "");
+	const refusals = useRefusals();
 	// Nothing runs: has anything ever run?
 	const none = data !== null && data.items.length === 0 && !workspace && !cursor;
 	const ever = useLoad(
@@ -84,9 +86,10 @@ export function SandboxesView({ route }: { route: Route }) {
 			) : (
 				<Table
 					caption="Sandboxes"
-					columns={sandboxColumns(rates.current, may.change, reload)}
+					columns={sandboxColumns({ usage, refusals, mayChange: may.change, reload })}
 					rows={data.items}
 					keyOf={(sandbox) => sandbox.id}
+					isLive={(sandbox) => sandbox.live}
 					empty={state === "live" ? "No sandbox is running." : "There is no such sandbox."}
 				/>
 			)}
