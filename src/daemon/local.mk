@@ -22,6 +22,7 @@ noinst_LIBRARIES += %reldir%/libsbx-daemon.a
 	%reldir%/main/options.c %reldir%/main/options.h \
 	%reldir%/resources/daemon.h \
 	%reldir%/resources/network.c \
+	%reldir%/resources/page.c \
 	%reldir%/resources/print.c %reldir%/resources/print.h \
 	%reldir%/resources/resources.h \
 	%reldir%/resources/route_table.c \

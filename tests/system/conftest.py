@@ -304,7 +304,7 @@ class Sbx:
         return self.rows("SELECT * FROM sandbox ORDER BY rowid")
 
     def leftovers(self):
-        return [d for d in os.listdir(self.runtime) if d not in ("etc", "uids")]
+        return [d for d in os.listdir(self.runtime) if d not in ("etc", "uids", "api.sock")]
 
 
 @pytest.fixture

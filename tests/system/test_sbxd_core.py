@@ -2,6 +2,7 @@
 """sbxd: the server itself, and what it tells and changes of live sandboxes."""
 import contextlib
 import json
+import os
 import socket
 
 import pytest
@@ -132,6 +133,25 @@ def test_the_service_ends_and_no_sandbox_does(sbx):
             s.start()  # the socket of the killed one is there
             assert s.get("/sandboxes?state=running")["items"]
         assert p.poll() is None
+
+
+def test_the_page_is_files_and_nothing_else(sbx):
+    web = os.path.join(sbx.tmp, "web")
+    os.makedirs(os.path.join(web, "assets"))
+    for name, text in (("index.html", "<p>"), ("assets/a-1.js", "1"), (".hidden.js", "h"), ("secret", "s")):
+        with open(os.path.join(web, name), "w") as f:
+            f.write(text)
+    os.symlink("/etc/passwd", os.path.join(web, "l.txt"))
+    with service(sbx, ["--web", web]) as s:
+        assert s.send("GET", "/")[1].headers["Location"] == "/ui/"
+        _, a, body = s.send("GET", "/ui/")
+        assert (a.status, body, a.media) == (200, b"<p>", "text/html")
+        assert "script-src 'self'" in a.headers["Content-Security-Policy"] and a.headers["Cache-Control"] == "no-cache"
+        _, a, body = s.send("GET", "/ui/assets/a-1.js")
+        assert (a.status, body) == (200, b"1") and "immutable" in a.headers["Cache-Control"]
+        for path in ("/ui/.hidden.js", "/ui/secret", "/ui/l.txt", "/ui/../web/index.html", "/ui/%2e%2e/web/index.html",
+                     "/ui//etc/passwd", "/ui/assets", "/ui/assets/", "/ui/a%00.js", "/ui/nothing.js", "/ui"):
+            assert s.send("GET", path)[0] == 404, path
 
 
 def test_slow_and_idle_clients_delay_nobody(sbx):

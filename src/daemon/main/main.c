@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -57,10 +58,22 @@ static int load_schemas(struct sbx_daemon *d, struct sbx_err *err)
 	return -EINVAL;
 }
 
-static int open_parts(struct sbx_daemon *d, struct sbx_err *err)
+/* The page's files; there may be none. */
+static int find_page(struct sbx_daemon *d, const struct sbx_daemon_options *o)
+{
+	int n = o->web ? asprintf(&d->web_dir, "%s", o->web) :
+			 asprintf(&d->web_dir, "%s/web", d->facts.data_dir);
+
+	if (n < 0)
+		d->web_dir = NULL;
+	return n < 0 ? -ENOMEM : 0;
+}
+
+static int open_parts(struct sbx_daemon *d, const struct sbx_daemon_options *o, struct sbx_err *err)
 {
 	int r = sbx_facts_gather_places(&d->facts, err);
 
+	r = r ? r : find_page(d, o);
 	r = r ? r : load_schemas(d, err);
 	r = r ? r : sbx_database_open(&d->facts, err, &d->store);
 	if (r)
@@ -101,28 +114,40 @@ static int listen_tcp(struct sbx_http *http, const struct sbx_daemon_options *o,
 	return 0;
 }
 
-/* Its own socket, unless systemd passed one. */
+/* The service's own unix socket. Everybody may connect to root's: the peer's uid is judged. */
+static int listen_unix(struct sbx_daemon *d, struct sbx_http *http,
+		       const struct sbx_daemon_options *o, struct sbx_err *err)
+{
+	bool shared = d->facts.privileged;
+	int n = o->socket ? asprintf(&d->socket, "%s", o->socket) :
+			    asprintf(&d->socket, "%s/api.sock", d->facts.runtime_dir);
+	int fd;
+
+	if (n < 0) {
+		d->socket = NULL;
+		return -ENOMEM;
+	}
+	if (mkdir(d->facts.runtime_dir, shared ? 0711 : 0700) < 0 && errno != EEXIST) {
+		sbx_err_set(err, "%s: %s", d->facts.runtime_dir, strerror(errno));
+		return -errno;
+	}
+	fd = sbx_listen_unix(d->socket, shared ? 0666 : 0600, err);
+	if (fd < 0) { /* the file there is another service's */
+		free(d->socket);
+		d->socket = NULL;
+		return fd;
+	}
+	return sbx_http_listen(http, SBX_LISTEN_UNIX, fd, NULL, NULL, err);
+}
+
 static int listen_all(struct sbx_daemon *d, struct sbx_http *http,
 		      const struct sbx_daemon_options *o, struct sbx_err *err)
 {
-	int n = sbx_listen_passed(), r = 0, fd;
-	char path[4096];
+	int n = sbx_listen_passed(), r = n == 0 ? listen_unix(d, http, o, err) : 0;
 
-	for (fd = FIRST_PASSED; fd < FIRST_PASSED + n && r == 0; fd++)
+	for (int fd = FIRST_PASSED; fd < FIRST_PASSED + n && r == 0; fd++)
 		r = sbx_http_listen(http, sbx_listen_is_unix(fd) ? SBX_LISTEN_UNIX : SBX_LISTEN_TCP,
 				    fd, NULL, NULL, err);
-	if (r == 0 && n == 0) {
-		if (o->socket)
-			r = sbx_text_copy(path, sizeof(path), o->socket);
-		else
-			r = sbx_text_format(path, sizeof(path), "%s/api.sock",
-					    d->facts.runtime_dir);
-		if (r == 0 && mkdir(d->facts.runtime_dir, d->facts.privileged ? 0711 : 0700) < 0 &&
-		    errno != EEXIST)
-			r = -errno;
-		fd = r ? r : sbx_listen_unix(path, 0600, err);
-		r = fd < 0 ? fd : sbx_http_listen(http, SBX_LISTEN_UNIX, fd, NULL, NULL, err);
-	}
 	return r ? r : listen_tcp(http, o, err);
 }
 
@@ -166,6 +191,10 @@ static void daemon_fini(struct sbx_daemon *d)
 	sbx_access_free(d->access);
 	sbx_store_close(d->store);
 	json_decref(d->schemas);
+	free(d->web_dir);
+	if (d->socket)
+		unlink(d->socket);
+	free(d->socket);
 	sbx_facts_fini(&d->facts);
 	if (d->base)
 		event_base_free(d->base);
@@ -192,7 +221,7 @@ int main(int argc, char **argv)
 			printf("sbxd (sbx) " PACKAGE_VERSION "\n");
 		return fflush(stdout) == 0 ? 0 : FAILED;
 	}
-	r = open_parts(&d, &err);
+	r = open_parts(&d, &o, &err);
 	r = r ? r : serve(&d, &o, &err);
 	if (r && !err.msg[0])
 		sbx_err_set(&err, "%s", r < 0 ? strerror(-r) : "it cannot start");

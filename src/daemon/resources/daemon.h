@@ -16,6 +16,8 @@ struct sbx_daemon {
 	struct event_base *base;
 	struct sbx_facts facts; /* the directories, as sbx-run finds them */
 	struct sbx_store *store;
+	char *socket;	 /* its own, removed at the end; NULL: systemd passed one */
+	char *web_dir;	 /* the page's files; may not exist */
 	json_t *schemas; /* of answers (api-schemas.json) */
 	struct sbx_access *access;
 };

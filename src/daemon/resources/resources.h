@@ -13,6 +13,10 @@ void sbx_get_health(struct sbx_call *call);
 void sbx_get_ready(struct sbx_call *call);
 void sbx_get_openapi(struct sbx_call *call);
 
+/* page.c */
+void sbx_get_root(struct sbx_call *call);
+void sbx_get_page(struct sbx_call *call);
+
 /* session.c */
 void sbx_get_session(struct sbx_call *call);
 
