@@ -44,6 +44,7 @@ SBX_WEB_PARTS = \
 	%reldir%/src/parts/table.tsx \
 	%reldir%/src/parts/time.tsx \
 	%reldir%/src/style/base.css \
+	%reldir%/src/style/cards.css \
 	%reldir%/src/style/forms.css \
 	%reldir%/src/style/layout.css \
 	%reldir%/src/style/parts.css \
@@ -79,7 +80,9 @@ SBX_WEB_PARTS = \
 	%reldir%/src/views/sandboxes/view.tsx
 
 SBX_WEB_TESTS = \
+	%reldir%/test/actions.test.mjs \
 	%reldir%/test/browser.mjs \
+	%reldir%/test/keyboard.test.mjs \
 	%reldir%/test/looks.test.mjs \
 	%reldir%/test/mock/main.mjs \
 	%reldir%/test/mock/routes.mjs \

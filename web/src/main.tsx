@@ -6,6 +6,7 @@ import "./style/base.css";
 import "./style/layout.css";
 import "./style/parts.css";
 import "./style/tables.css";
+import "./style/cards.css";
 import "./style/forms.css";
 import "./style/views.css";
 

@@ -54,11 +54,11 @@ class Visit {
 		return visit;
 	}
 
-	async open(hash = "") {
+	open = async (hash = "") => {
 		await this.page.goto("about:blank");
 		await this.page.goto(`${this.service.url}/ui/${hash}`);
 		await this.page.waitForSelector("h1");
-	}
+	};
 
 	async check() {
 		const hacked = await this.page.evaluate(() => "hacked" in window);
@@ -67,13 +67,13 @@ class Visit {
 		assert.deepEqual(trouble, []);
 	}
 
-	async shot(name) {
+	shot = async (name) => {
 		mkdirSync(SHOTS, { recursive: true });
 		await this.page.screenshot({ path: join(SHOTS, `${name}.png`), fullPage: true });
-	}
+	};
 
 	// axe is evaluated by the debugger: the page's CSP takes no script of ours.
-	async axe(name) {
+	axe = async (name) => {
 		const { readFileSync } = await import("node:fs");
 		await this.page.evaluate(readFileSync(AXE, "utf8"));
 		const found = await this.page.evaluate(async () => {
@@ -83,20 +83,18 @@ class Visit {
 			);
 		});
 		assert.deepEqual(found, [], `axe, ${name}`);
-	}
+	};
 
 	// No part of the page is wider than the window.
-	async fits(name) {
+	fits = async (name) => {
 		const [content, view] = await this.page.evaluate(() => [
 			document.documentElement.scrollWidth,
 			document.documentElement.clientWidth,
 		]);
 		assert.ok(content <= view, `${name}: ${content} px wide in a window of ${view} px`);
-	}
+	};
 
-	asked(method, path) {
-		return this.service.log.filter((r) => r.method === method && r.path === path);
-	}
+	asked = (method, path) => this.service.log.filter((r) => r.method === method && r.path === path);
 }
 
 export const NARROW = { viewport: { width: 360, height: 740 } };

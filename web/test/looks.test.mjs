@@ -8,10 +8,10 @@ import { emptyState, usualState } from "./mock/state.mjs";
 before(startBrowser);
 after(stopBrowser);
 
-// The view, where it is, and a text that is there when it is loaded.
+// The view, where it is, a text that is there when it is loaded, and how long its plots are given.
 const VIEWS = [
-	["sandboxes", "#/sandboxes", "text=24083cd4e153"],
-	["sandbox", "#/sandboxes/24083cd4e153", "text=no_new_privs"],
+	["sandboxes", "#/sandboxes", "text=24083cd4e153", 3500],
+	["sandbox", "#/sandboxes/24083cd4e153", "text=no_new_privs", 4000],
 	["sandbox-hostile", "#/sandboxes/bad000000bad", "text=</td><script>"],
 	["refusals", "#/refusals", "text=Over time"],
 	["refusals-events", "#/refusals?by=name&key=telemetry.example.org", "text=Refusals of"],
@@ -23,15 +23,16 @@ const VIEWS = [
 	["explain", "#/explain", "text=Nothing is connected to"],
 ];
 
-const LOOKS = { wide: {}, dark: DARK, narrow: NARROW };
+const LOOKS = { wide: {}, middle: { viewport: { width: 900, height: 700 } }, dark: DARK, narrow: NARROW };
 
 for (const [look, options] of Object.entries(LOOKS))
-	for (const [name, hash, wait] of VIEWS)
+	for (const [name, hash, wait, ms = 0] of VIEWS)
 		test(`${name}, ${look}`, () =>
 			visit(usualState(), options, async (visit) => {
 				await visit.open(hash);
 				await visit.page.waitForSelector(wait);
-				await visit.axe(name);
+				await visit.page.waitForTimeout(ms);
+				if (look !== "middle") await visit.axe(name);
 				await visit.fits(name);
 				await visit.shot(`${name}-${look}`);
 			}));

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// A table of the page. On a narrow screen each row becomes a card with the columns' heads beside the values;
-// the roles are written out because display: block takes them from a table's elements.
+// A table of the page. Where its columns have no room, each row becomes a card with the columns' heads above the
+// values; the roles are written out because display: block takes them from a table's elements.
 import type { ComponentChildren } from "preact";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+
+const COLUMN_PX = 76; // at least, on average
 
 export interface Column<T> {
 	head: string;
@@ -26,42 +29,70 @@ function classOf<T>(column: Column<T>): string {
 }
 
 export function Table<T>({ caption, columns, rows, keyOf, rowClass, isLive, empty }: Props<T>) {
-	if (rows.length === 0 && empty !== undefined) return <div class="empty">{empty}</div>;
+	const box = useRef<HTMLDivElement>(null);
+	const needed = useRef(columns.length * COLUMN_PX);
+	const [cards, setCards] = useState(false);
+
+	// Judged before the browser paints: after each change of the rows, and of the width.
+	const judge = () => {
+		const element = box.current!;
+		const table = element.querySelector("table:not(.cards)");
+		if (table && table.scrollWidth > element.clientWidth) needed.current = table.scrollWidth;
+		setCards(element.clientWidth < needed.current);
+	};
+	useLayoutEffect(judge);
+	useLayoutEffect(() => {
+		const observer = new ResizeObserver(judge);
+		observer.observe(box.current!);
+		return () => observer.disconnect();
+	}, []);
+
 	return (
-		<table role="table">
-			<caption class="hidden">{caption}</caption>
-			<thead role="rowgroup">
-				<tr role="row">
-					{columns.map((column) => (
-						<th key={column.head} role="columnheader" scope="col" class={classOf(column)}>
-							{column.head}
-						</th>
-					))}
-				</tr>
-			</thead>
-			<tbody role="rowgroup">
-				{rows.map((row) => (
-					<tr
-						key={keyOf(row)}
-						data-key={keyOf(row)}
-						data-live={isLive?.(row) || undefined}
-						role="row"
-						class={rowClass?.(row) ?? ""}
-					>
-						{columns.map((column) =>
-							column.title ? (
-								<th key={column.head} role="rowheader" scope="row" class={classOf(column)}>
-									{column.cell(row)}
+		<div ref={box} class="box">
+			{rows.length === 0 && empty !== undefined ? (
+				<div class="empty">{empty}</div>
+			) : (
+				<table role="table" class={cards ? "cards" : ""}>
+					<caption class="hidden">{caption}</caption>
+					<thead role="rowgroup">
+						<tr role="row">
+							{columns.map((column) => (
+								<th key={column.head} role="columnheader" scope="col" class={classOf(column)}>
+									{column.head}
 								</th>
-							) : (
-								<td key={column.head} role="cell" class={classOf(column)} data-head={column.head}>
-									{column.cell(row)}
-								</td>
-							),
-						)}
-					</tr>
-				))}
-			</tbody>
-		</table>
+							))}
+						</tr>
+					</thead>
+					<tbody role="rowgroup">
+						{rows.map((row) => (
+							<tr
+								key={keyOf(row)}
+								data-key={keyOf(row)}
+								data-live={isLive?.(row) || undefined}
+								role="row"
+								class={rowClass?.(row) ?? ""}
+							>
+								{columns.map((column) =>
+									column.title ? (
+										<th key={column.head} role="rowheader" scope="row" class={classOf(column)}>
+											{column.cell(row)}
+										</th>
+									) : (
+										<td
+											key={column.head}
+											role="cell"
+											class={classOf(column)}
+											data-head={column.head}
+										>
+											{column.cell(row)}
+										</td>
+									),
+								)}
+							</tr>
+						))}
+					</tbody>
+				</table>
+			)}
+		</div>
 	);
 }

@@ -85,7 +85,7 @@ export function Draft({ denial, by, onClose }: { denial: Denial; by: DenialsBy; 
 							required
 							list="draft-workspaces"
 						/>
-						<TextField label="Allow" value={pattern} onInput={setPattern} required />
+						<TextField label="Allow" value={pattern} onInput={setPattern} required whole />
 						<TextField
 							label="Note"
 							value={note}

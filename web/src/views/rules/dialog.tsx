@@ -52,6 +52,7 @@ export function RuleDialog({ workspace, rule, onClose, onDone }: Props) {
 	};
 	const test = () =>
 		void testing.start(async () => {
+			saving.clear();
 			setTested(null);
 			const { host, port } = sampleOf(pattern);
 			const question = { workspace: workspace ?? undefined, protocol: "tcp", host, port };

@@ -69,6 +69,11 @@ function RuleActions({
 	);
 }
 
+function byline(rule: Rule): string {
+	const by = rule.changed_by ?? rule.created_by;
+	return by ? `by ${by}` : "";
+}
+
 interface Props {
 	rules: readonly Rule[];
 	mayChange: (rule: Rule) => boolean;
@@ -87,17 +92,13 @@ export function RuleTable({ rules, mayChange, onEdit, onDone, empty }: Props) {
 			cell: (r) => (
 				<>
 					<Foreign text={r.pattern} class="code" />
+					{r.enabled ? null : <Badge word="off" />}
 					{r.type !== "network" ? <small class="below">{r.type}</small> : null}
-					{r.note ? <Foreign text={r.note} class="below muted" /> : null}
+					<Foreign text={[r.note, byline(r)].filter(Boolean).join(", ")} class="below muted" />
 				</>
 			),
 		},
 		{ head: "Of", cell: (r) => (r.workspace === null ? "host" : "workspace") },
-		{ head: "State", cell: (r) => (r.enabled ? "on" : <Badge word="off" />) },
-		{
-			head: "By",
-			cell: (r) => <Foreign text={r.changed_by ?? r.created_by ?? ""} />,
-		},
 		{
 			head: "Actions",
 			cell: (r) =>

@@ -22,7 +22,6 @@ function textOf(data: string): string {
 // Colours and cursor movements of a terminal are left out; other control characters are shown.
 const plain = (text: string) =>
 	text
-		// eslint-disable-next-line no-control-regex
 		.replace(/\u001b\[[0-9;?]*[A-Za-z]/g, "")
 		.split("\n")
 		.map((line) => visible(line.replace(/\t/g, "    ").replace(/\r$/, "")))
@@ -99,7 +98,7 @@ export function OutputPanel({ id }: { id: string }) {
 					))}
 				</pre>
 			) : null}
-			<p class="muted">{end || (pieces.length === 0 ? "Nothing was printed yet." : "")}</p>
+			{end || pieces.length === 0 ? <p class="muted">{end || "Nothing was printed yet."}</p> : null}
 		</Panel>
 	);
 }
