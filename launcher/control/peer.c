@@ -108,38 +108,47 @@ static bool lives(int fd)
 	return alive;
 }
 
+static const char other_pid[] = "connect from the pid namespace of the program that listens, not "
+				"from a container";
+
 static int deny(const char **ret_why, const char *why)
 {
 	*ret_why = why;
 	return -EPERM;
 }
 
-int sbx_control_peer_judge(int fd, uid_t owner, uid_t caller, struct sbx_control_peer *ret_peer,
-			   const char **ret_why)
+int sbx_control_peer_look(int fd, struct sbx_control_peer *ret_peer, const char **ret_why)
 {
 	struct ucred cred = { .pid = 0, .uid = (uid_t)-1 };
 	socklen_t n = sizeof(cred);
 	char dir[16];
 	int levels;
 
+	*ret_peer = (struct sbx_control_peer){ .uid = (uid_t)-1 };
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &n) < 0)
 		return deny(ret_why, "the kernel does not say which process connected");
 	*ret_peer = (struct sbx_control_peer){ .uid = cred.uid, .pid = cred.pid };
-	if (cred.uid != 0 && cred.uid != owner && cred.uid != caller)
-		return deny(ret_why, "the sandbox is another user's: only its owner and root may "
-				     "control it");
 	if (cred.pid <= 0)
-		return deny(ret_why, "connect from the pid namespace of sbx-run, not from a "
-				     "container");
+		return deny(ret_why, other_pid);
 	sbx_text_fit(dir, sizeof(dir), "%d", cred.pid);
 	levels = pid_levels(dir);
 	if (levels == 0 || levels != pid_levels("self"))
-		return deny(ret_why, "connect from the pid namespace of sbx-run, not from a "
-				     "container");
+		return deny(ret_why, other_pid);
 	if (!is_in_our_userns(dir))
-		return deny(ret_why, "connect from the user namespace of sbx-run, not from a "
-				     "container");
+		return deny(ret_why, "connect from the user namespace of the program that listens, "
+				     "not from a container");
 	if (!lives(fd))
 		return deny(ret_why, "the process that connected has ended");
 	return 0;
+}
+
+int sbx_control_peer_judge(int fd, uid_t owner, uid_t caller, struct sbx_control_peer *ret_peer,
+			   const char **ret_why)
+{
+	int r = sbx_control_peer_look(fd, ret_peer, ret_why);
+
+	if (ret_peer->uid != 0 && ret_peer->uid != owner && ret_peer->uid != caller)
+		return deny(ret_why, "the sandbox is another user's: only its owner and root may "
+				     "control it");
+	return r;
 }
