@@ -54,6 +54,10 @@ noinst_LIBRARIES += %reldir%/libsbx-ctl-commands.a
 	%reldir%/live/sandbox_row.c %reldir%/live/sandbox_row.h \
 	%reldir%/live/show_text.c %reldir%/live/show_text.h \
 	%reldir%/live/watch.c %reldir%/live/watch.h \
+	%reldir%/service/api_client.c %reldir%/service/api_client.h \
+	%reldir%/service/cmd_token.c \
+	%reldir%/service/cmd_web.c \
+	%reldir%/service/service.h \
 	%reldir%/main/command_table.c %reldir%/main/command_table.h
 
 ctl_libs = \

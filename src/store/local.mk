@@ -12,6 +12,7 @@ noinst_LIBRARIES += %reldir%/libsbx-store.a
 	%reldir%/admin/list_sandboxes.c \
 	%reldir%/admin/list_tasks.c \
 	%reldir%/admin/tokens.c \
+	%reldir%/secret_text.c %reldir%/secret_text.h \
 	%reldir%/migrate.c %reldir%/migrate.h \
 	%reldir%/sql.c %reldir%/sql.h \
 	%reldir%/store.c %reldir%/store.h \

@@ -66,7 +66,8 @@ ROOMS = {
         "live": {"frame", "print"},
         "data": {"live", "frame", "print"},
         "answers": {"doctor", "live", "frame", "print"},
-        "main": {"data", "answers", "doctor", "exec", "live", "frame", "print"},
+        "service": {"data", "frame", "print"},
+        "main": {"service", "data", "answers", "doctor", "exec", "live", "frame", "print"},
     },
     "daemon": {
         "api": set(),
@@ -128,7 +129,7 @@ LIBRARIES = {
     "yaml.h": {"policy"},
     "libpsl.h": {"policy"},
     "idn2.h": {"policy"},
-    "sha2.h": {"policy", "http"},
+    "sha2.h": {"policy", "http", "store"},
     "ares.h": {"broker"},
     "event2/": {"broker", "launcher", "daemon", "tls"},
     "openssl/": {"tls"},

@@ -7,6 +7,7 @@
 #include "ctl/exec/exec.h"
 #include "ctl/frame/help.h"
 #include "ctl/live/live.h"
+#include "ctl/service/service.h"
 
 static const struct sbx_ctl_command *const commands[] = {
 	/* of sandboxes (ctl/live) */
@@ -48,6 +49,12 @@ static const struct sbx_ctl_command *const commands[] = {
 	&sbx_cmd_explain,
 	&sbx_cmd_doctor,
 	&sbx_cmd_gc,
+
+	/* of the service (ctl/service) */
+	&sbx_cmd_web,
+	&sbx_cmd_token_list,
+	&sbx_cmd_token_add,
+	&sbx_cmd_token_rm,
 
 	&sbx_cmd_version,
 	&sbx_cmd_help,
