@@ -151,6 +151,7 @@ EXTRA_DIST += \
 	%reldir%/system/test_scope.py \
 	%reldir%/system/test_secrets.py \
 	%reldir%/system/test_secrets_page.py \
+	%reldir%/system/test_sbxd_access.py \
 	%reldir%/system/test_sbxd_core.py \
 	%reldir%/system/test_selftest.py \
 	%reldir%/system/test_overlay.py \

@@ -12,6 +12,9 @@ noinst_LIBRARIES += %reldir%/libsbx-api.a
 noinst_LIBRARIES += %reldir%/libsbx-daemon.a
 %canon_reldir%_libsbx_daemon_a_SOURCES = \
 	%reldir%/access/access.c %reldir%/access/access.h \
+	%reldir%/access/headers.c %reldir%/access/headers.h \
+	%reldir%/access/rates.c %reldir%/access/rates.h \
+	%reldir%/access/sessions.c %reldir%/access/sessions.h \
 	%reldir%/hub/ask.c %reldir%/hub/ask.h \
 	%reldir%/http/call.h \
 	%reldir%/http/reply.c \
@@ -38,3 +41,18 @@ daemon_libs = \
 bin_PROGRAMS += %reldir%/sbxd
 %canon_reldir%_sbxd_SOURCES = %reldir%/main/main.c launcher/process/step_hook.c
 %canon_reldir%_sbxd_LDADD = $(daemon_libs)
+
+daemon_access_test_libs = \
+	%reldir%/libsbx-daemon.a %reldir%/libsbx-api.a src/store/libsbx-store.a src/base/libsbx-base.a $(MD_LIBS)
+
+check_PROGRAMS += tests/unit/daemon/test_headers tests/unit/daemon/test_rates tests/unit/daemon/test_sessions
+tests_unit_daemon_test_headers_SOURCES = tests/unit/daemon/test_headers.c
+tests_unit_daemon_test_headers_LDADD = $(daemon_access_test_libs) $(CMOCKA_LIBS)
+tests_unit_daemon_test_rates_SOURCES = tests/unit/daemon/test_rates.c
+tests_unit_daemon_test_rates_LDADD = $(daemon_access_test_libs) $(CMOCKA_LIBS)
+tests_unit_daemon_test_sessions_SOURCES = tests/unit/daemon/test_sessions.c
+tests_unit_daemon_test_sessions_LDADD = $(daemon_access_test_libs) $(CMOCKA_LIBS)
+
+check_PROGRAMS += tests/fuzz/daemon/fuzz_access_headers
+tests_fuzz_daemon_fuzz_access_headers_SOURCES = tests/fuzz/daemon/fuzz_access_headers.c
+tests_fuzz_daemon_fuzz_access_headers_LDADD = $(SBX_FUZZ_LIBS) $(daemon_access_test_libs)

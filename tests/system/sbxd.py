@@ -4,6 +4,7 @@ sbxd for the tests, and a client. Every answer is held against the service's own
 type, its body.
 """
 import contextlib
+import ctypes
 import functools
 import http.client
 import json
@@ -11,6 +12,7 @@ import os
 import re
 import socket
 import subprocess
+import threading
 import time
 
 import jsonschema
@@ -20,13 +22,53 @@ from control import connect
 
 
 class UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path, timeout=20):
+    """@uid: whose the kernel says the connection is."""
+
+    def __init__(self, path, timeout=20, uid=None):
         super().__init__("sbx", timeout=timeout)
-        self.path = path
+        self.path, self.uid = path, uid
 
     def connect(self):
-        self.sock = connect(self.path)
+        if self.uid is None:
+            self.sock = connect(self.path)
+        else:
+            self.sock = socket.socket(socket.AF_UNIX)
+            before = os.getcwd()
+            os.chdir(os.path.dirname(self.path))
+            os.seteuid(self.uid)
+            try:
+                self.sock.connect(os.path.basename(self.path))
+            finally:
+                os.seteuid(0)
+                os.chdir(before)
         self.sock.settimeout(self.timeout)
+
+
+class TcpConnection(http.client.HTTPConnection):
+    """A connection in the network namespace of process @pid."""
+
+    def __init__(self, where, pid, timeout=20, source=None):
+        super().__init__(*where, timeout=timeout)
+        self.pid, self.source = pid, source
+
+    def connect(self):
+        failed = []
+
+        def work():
+            try:
+                with open(f"/proc/{self.pid}/ns/net") as ns:
+                    if ctypes.CDLL(None, use_errno=True).setns(ns.fileno(), 0x40000000) != 0:
+                        raise OSError(ctypes.get_errno(), "setns")
+                self.sock = socket.create_connection((self.host, self.port), self.timeout,
+                                                     self.source and (self.source, 0))
+            except OSError as e:
+                failed.append(e)
+
+        t = threading.Thread(target=work)  # a thread has a network namespace of its own
+        t.start()
+        t.join()
+        if failed:
+            raise failed[0]
 
 
 class Answer:
@@ -43,15 +85,18 @@ class Answer:
 
 
 class Api:
-    """@where: the path of the socket, or (ADDRESS, PORT)."""
+    """
+    @where: the path of the socket, with @uid as that user; or (ADDRESS, PORT) in the network namespace of @pid, from the
+    address @source.
+    """
 
-    def __init__(self, where, headers=None):
-        self.where, self.headers = where, dict(headers or {})
+    def __init__(self, where, headers=None, uid=None, pid=None, source=None):
+        self.where, self.headers, self.uid, self.pid, self.source = where, dict(headers or {}), uid, pid, source
 
     def connection(self, timeout=20):
         if isinstance(self.where, tuple):
-            return http.client.HTTPConnection(*self.where, timeout=timeout)
-        return UnixConnection(self.where, timeout)
+            return TcpConnection(self.where, self.pid, timeout, self.source)
+        return UnixConnection(self.where, timeout, self.uid)
 
     @functools.cached_property
     def openapi(self):
@@ -147,6 +192,11 @@ class Service(Api):
                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         line = self.p.stderr.readline()
         assert line == "sbxd: ready\n", line + self.p.stderr.read()
+
+    def tcp(self, port, token=None, **kw):
+        """The same service by TCP."""
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        return Api(("127.0.0.1", port), {**headers, **kw.pop("headers", {})}, pid=self.p.pid, **kw)
 
     def end(self):
         if self.p.poll() is None:

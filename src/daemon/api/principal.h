@@ -30,6 +30,12 @@ struct sbx_principal {
 	bool own_only;			   /* it sees and changes its own sandboxes alone */
 	uid_t uid;			   /* with own_only: whose */
 	bool by_cookie; /* a browser sent the credentials by itself: its Origin is looked at */
+	/* root or the service's own user, by the kernel's word: it could end the service as well,
+	 * so it is not limited */
+	bool is_own;
+	/* SHA-256 of its credentials, with which it ends; "": none. A session has the token of the
+	 * principal that asked for its link. */
+	char token[65], session[65];
 };
 
 /* May @p see a sandbox, or a row, of @workspace (NULL: of none) that @owner started? */

@@ -64,7 +64,8 @@ void sbx_reply_unknown(struct sbx_call *call, const char *what);
 struct sbx_stream;
 
 /* Answers with a stream. @closed is called once when it has ended, by either side, and the stream
- * is not valid afterwards. NULL: no memory, and the call was answered; @closed is not called. */
+ * is not valid afterwards. The stream ends with the caller's credentials. NULL: no memory, or the
+ * caller has too many; the call was answered, and @closed is not called. */
 struct sbx_stream *sbx_reply_stream(struct sbx_call *call, void (*closed)(void *userdata),
 				    void *userdata);
 /* Sends an event. @id, @event: NULL leaves the line out. @data has no newline. 0; -ENOBUFS: the

@@ -40,4 +40,9 @@ void sbx_request_resume(struct sbx_http_request *r);
 void sbx_connection_resume(struct sbx_http_listener *l, struct MHD_Connection *c);
 struct event_base *sbx_listener_base(const struct sbx_http_listener *l);
 
+/* All streams of the server, a list. */
+struct sbx_stream **sbx_listener_streams(const struct sbx_http_listener *l);
+struct sbx_stream *sbx_stream_next(const struct sbx_stream *s);
+const struct sbx_principal *sbx_stream_principal(const struct sbx_stream *s);
+
 #endif

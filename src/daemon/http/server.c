@@ -25,9 +25,11 @@
 #include "base/text.h"
 #include "control/protocol.h"
 #include "daemon/http/request.h"
+#include "launcher/control/peer.h"
 
 #define LISTENERS_MAX 8
-#define SWEEP_S	      5 /* how often late connections are looked for */
+#define SWEEP_S	      2 /* how often late connections and ended credentials are looked for */
+#define DOUBLED	      (1u << 31)
 /* Bytes of a body that are read after the request was refused. Clients look for the answer when
  * they have sent it all, and libmicrohttpd closes a connection that is answered before. */
 #define DROP_MAX (4u << 20)
@@ -35,8 +37,10 @@
 struct connection {
 	struct connection *next, **where; /* in the listener's list */
 	int fd;
-	uid_t uid;			/* unix */
-	char address[SBX_ADDR_STR_MAX]; /* tcp */
+	uid_t uid;		     /* unix */
+	const char *foreign;	     /* unix: why its process may not call; NULL: it may */
+	struct sbx_addr at, address; /* tcp: ours, and that of the peer */
+	uint16_t port;		     /* ours */
 	time_t since; /* its next request is whole SBX_HTTP_REQUEST_S later; 0: it is */
 };
 
@@ -52,6 +56,7 @@ struct sbx_http_listener {
 struct sbx_http {
 	struct sbx_http_options o;
 	struct event *sweep;
+	struct sbx_stream *streams; /* stream.c's */
 	size_t n_listeners;
 	struct sbx_http_listener listeners[LISTENERS_MAX];
 };
@@ -67,6 +72,11 @@ static time_t now_s(void)
 struct event_base *sbx_listener_base(const struct sbx_http_listener *l)
 {
 	return l->http->o.base;
+}
+
+struct sbx_stream **sbx_listener_streams(const struct sbx_http_listener *l)
+{
+	return &l->http->streams;
 }
 
 /* --- answers --- */
@@ -144,45 +154,88 @@ static struct connection *connection_of(const struct sbx_http_request *r)
 	return info ? info->socket_context : NULL;
 }
 
-/* Answers, unless the principal may use the route. */
-static bool judge_caller(struct sbx_http_request *r, enum sbx_method method)
+/* Notes that a field which access is judged by is there twice. */
+static enum MHD_Result count_header(void *cls, enum MHD_ValueKind kind, const char *key,
+				    const char *value)
+{
+	static const char *const once[] = { MHD_HTTP_HEADER_HOST, MHD_HTTP_HEADER_ORIGIN,
+					    MHD_HTTP_HEADER_AUTHORIZATION, MHD_HTTP_HEADER_COOKIE,
+					    "Sec-Fetch-Site" };
+	unsigned *seen = cls;
+
+	(void)kind;
+	(void)value;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(once); i++)
+		if (strcasecmp(key, once[i]) == 0)
+			*seen |= *seen & (1u << i) ? DOUBLED : 1u << i;
+	return MHD_YES;
+}
+
+static void describe_caller(const struct sbx_http_request *r, int method, struct sbx_caller *ret)
 {
 	const struct connection *c = connection_of(r);
-	const struct sbx_caller caller = {
+	unsigned seen = 0;
+
+	MHD_get_connection_values(r->connection, MHD_HEADER_KIND, count_header, &seen);
+	*ret = (struct sbx_caller){
 		.kind = r->listener->kind,
 		.is_tls = r->listener->is_tls,
-		.uid = c ? c->uid : (uid_t)-1,
-		.address = c ? c->address : "",
+		.uid = c->uid,
+		.foreign = c->foreign,
+		.at = &c->at,
+		.port = c->port,
+		.address = &c->address,
 		.host = header(r, MHD_HTTP_HEADER_HOST),
 		.origin = header(r, MHD_HTTP_HEADER_ORIGIN),
 		.authorization = header(r, MHD_HTTP_HEADER_AUTHORIZATION),
 		.cookie = header(r, MHD_HTTP_HEADER_COOKIE),
-		.method = method,
+		.fetch_site = header(r, "Sec-Fetch-Site"),
+		.is_doubled = seen & DOUBLED,
+		.is_proxied = header(r, "Forwarded") || header(r, "X-Forwarded-For"),
+		/* an unknown one changes nothing: it is refused later */
+		.method = method < 0 ? SBX_POST : (enum sbx_method)method,
 	};
-	struct sbx_call *call = &r->call;
-	struct sbx_err err = { 0 };
-	const char *code = "denied";
-	int status = sbx_access_judge(r->listener->http->o.access, &caller, &call->principal, &code,
-				      &err);
+}
 
-	if (status == 0 && call->principal.role == SBX_ROLE_NONE &&
-	    call->found.route->role != SBX_ROLE_NONE) {
-		status = MHD_HTTP_UNAUTHORIZED;
-		code = "no_credentials";
-		sbx_err_set(&err, "send a token (Authorization: Bearer ...; sbxctl token add makes "
-				  "one), or open the page by sbxctl web");
-	}
-	if (status == 0 && call->principal.role < call->found.route->role) {
-		status = MHD_HTTP_FORBIDDEN;
-		sbx_err_set(&err, "this takes the role %s, and yours is %s",
-			    sbx_role_str(call->found.route->role),
-			    sbx_role_str(call->principal.role));
-	}
-	if (status == MHD_HTTP_UNAUTHORIZED)
+static void refuse_caller(struct sbx_call *call, const struct sbx_refusal *why)
+{
+	char seconds[16];
+
+	if (why->status == MHD_HTTP_UNAUTHORIZED)
 		sbx_reply_header(call, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
-	if (status)
-		sbx_reply_problem(call, status, code, NULL, "%s", err.msg);
-	return status == 0;
+	if (why->retry_s) {
+		sbx_text_fit(seconds, sizeof(seconds), "%u", why->retry_s);
+		sbx_reply_header(call, MHD_HTTP_HEADER_RETRY_AFTER, seconds);
+	}
+	sbx_reply_problem(call, why->status, why->code, NULL, "%s", why->err.msg);
+}
+
+/* Answers, unless the principal may use the route. */
+static bool judge_caller(struct sbx_http_request *r, const struct sbx_caller *caller)
+{
+	struct sbx_call *call = &r->call;
+	enum sbx_role role = call->found.route->role, own;
+	struct sbx_refusal why;
+
+	if (sbx_access_identify(r->listener->http->o.access, caller, role == SBX_ROLE_NONE,
+				&call->principal, &why) != 0) {
+		refuse_caller(call, &why);
+		return false;
+	}
+	own = call->principal.role;
+	if (own >= role)
+		return true;
+	if (own == SBX_ROLE_NONE) {
+		sbx_reply_header(call, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
+		sbx_reply_problem(call, MHD_HTTP_UNAUTHORIZED, "no_credentials", NULL,
+				  "send a token (Authorization: Bearer ...; sbxctl token add makes "
+				  "one), or open the page by sbxctl web");
+	} else {
+		sbx_reply_problem(call, MHD_HTTP_FORBIDDEN, "denied", NULL,
+				  "this takes the role %s, and yours is %s", sbx_role_str(role),
+				  sbx_role_str(own));
+	}
+	return false;
 }
 
 static void refuse_method(struct sbx_http_request *r, unsigned allowed)
@@ -299,14 +352,23 @@ static void take_head(struct sbx_http_request *r, const char *url, const char *m
 	struct sbx_call *call = &r->call;
 	const char *accept = header(r, MHD_HTTP_HEADER_ACCEPT), *host = header(r, "Host");
 	int method = sbx_method_parse(method_name);
+	struct sbx_caller caller;
+	struct sbx_refusal why;
 
+	if (!connection_of(r)) { /* no memory for it */
+		sbx_reply_problem(call, MHD_HTTP_SERVICE_UNAVAILABLE, "busy", NULL, "try again");
+		return;
+	}
 	call->if_match = header(r, MHD_HTTP_HEADER_IF_MATCH);
 	call->if_none_match = header(r, MHD_HTTP_HEADER_IF_NONE_MATCH);
 	call->last_event_id = header(r, "Last-Event-ID");
 	call->host = host ? host : "";
 	call->wants_events = accept && strstr(accept, "text/event-stream");
 	call->is_tls = r->listener->is_tls;
-	if (find_route(r, url, method) && judge_caller(r, (enum sbx_method)method) && take_query(r))
+	describe_caller(r, method, &caller);
+	if (sbx_access_admit(r->listener->http->o.access, &caller, &why) != 0)
+		refuse_caller(call, &why);
+	else if (find_route(r, url, method) && judge_caller(r, &caller) && take_query(r))
 		check_body_head(r);
 }
 
@@ -434,33 +496,39 @@ static void on_completed(void *cls, struct MHD_Connection *mc, void **state,
 
 /* --- connections --- */
 
-static void name_address(const struct sockaddr *sa, char *out, size_t n_out)
-{
-	struct sbx_addr addr;
-	uint16_t port;
-	socklen_t n = sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
-						  sizeof(struct sockaddr_in);
-
-	if (sbx_addr_from_sockaddr(sa, n, &addr, &port) == 0)
-		sbx_addr_format(&addr, out, n_out);
-}
-
 static void describe(struct connection *c, const struct sbx_http_listener *l,
 		     struct MHD_Connection *mc)
 {
 	const union MHD_ConnectionInfo *fd =
 		MHD_get_connection_info(mc, MHD_CONNECTION_INFO_CONNECTION_FD);
-	const union MHD_ConnectionInfo *peer =
-		MHD_get_connection_info(mc, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-	struct ucred cred = { .uid = (uid_t)-1 };
-	socklen_t n = sizeof(cred);
+	struct sockaddr_storage sa = { 0 };
+	struct sbx_control_peer peer;
+	socklen_t n = sizeof(sa);
+	uint16_t port;
 
 	c->fd = fd ? fd->connect_fd : -1;
-	if (l->kind == SBX_LISTEN_UNIX && c->fd >= 0)
-		getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &cred, &n);
-	c->uid = cred.uid;
-	if (l->kind == SBX_LISTEN_TCP && peer && peer->client_addr)
-		name_address(peer->client_addr, c->address, sizeof(c->address));
+	if (l->kind == SBX_LISTEN_UNIX) {
+		sbx_control_peer_look(c->fd, &peer, &c->foreign);
+		c->uid = peer.uid;
+		return;
+	}
+	if (getsockname(c->fd, (struct sockaddr *)&sa, &n) == 0)
+		sbx_addr_from_sockaddr((struct sockaddr *)&sa, n, &c->at, &c->port);
+	n = sizeof(sa);
+	if (getpeername(c->fd, (struct sockaddr *)&sa, &n) == 0)
+		sbx_addr_from_sockaddr((struct sockaddr *)&sa, n, &c->address, &port);
+}
+
+/* libmicrohttpd counts connections by address, and not by uid. */
+static bool has_too_many(const struct sbx_http_listener *l, const struct connection *c)
+{
+	size_t n = 0;
+
+	if (l->kind != SBX_LISTEN_UNIX || sbx_access_is_own(l->http->o.access, c->uid))
+		return false;
+	for (const struct connection *k = l->connections; k; k = k->next)
+		n += k->uid == c->uid;
+	return n > SBX_ACCESS_PER_UID_MAX;
 }
 
 static void on_connection(void *cls, struct MHD_Connection *mc, void **state,
@@ -481,12 +549,26 @@ static void on_connection(void *cls, struct MHD_Connection *mc, void **state,
 		if (c->next)
 			c->next->where = &c->next;
 		l->connections = c;
+		if (has_too_many(l, c))
+			shutdown(c->fd, SHUT_RDWR);
 	} else if (c) {
 		*c->where = c->next;
 		if (c->next)
 			c->next->where = c->where;
 		free(c);
 		*state = NULL;
+	}
+}
+
+/* Streams whose credentials hold no longer end. */
+static void judge_streams(struct sbx_http *h)
+{
+	struct sbx_stream *next;
+
+	for (struct sbx_stream *s = h->streams; s; s = next) {
+		next = sbx_stream_next(s);
+		if (!sbx_access_holds(h->o.access, sbx_stream_principal(s)))
+			sbx_stream_end(s);
 	}
 }
 
@@ -502,6 +584,7 @@ static void on_sweep(evutil_socket_t fd, short what, void *userdata)
 		for (struct connection *c = h->listeners[i].connections; c; c = c->next)
 			if (c->since && now - c->since > SBX_HTTP_REQUEST_S && c->fd >= 0)
 				shutdown(c->fd, SHUT_RDWR);
+	judge_streams(h);
 }
 
 /* --- listeners --- */
@@ -556,12 +639,25 @@ static struct MHD_Daemon *start(struct sbx_http_listener *l, int fd, const char 
 				MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
 }
 
+static void note_address(const struct sbx_http_listener *l, int fd)
+{
+	struct sockaddr_storage sa = { 0 };
+	socklen_t n = sizeof(sa);
+	struct sbx_addr addr;
+	uint16_t port;
+
+	if (l->kind == SBX_LISTEN_TCP && getsockname(fd, (struct sockaddr *)&sa, &n) == 0 &&
+	    sbx_addr_from_sockaddr((struct sockaddr *)&sa, n, &addr, &port) == 0)
+		sbx_access_listens(l->http->o.access, &addr, port, l->is_tls);
+}
+
 int sbx_http_listen(struct sbx_http *h, enum sbx_listener_kind kind, int fd_take,
 		    const char *certificate, const char *key, struct sbx_err *err)
 {
 	SBX_AUTO_CLOSE int fd = fd_take;
 	struct sbx_http_listener *l = &h->listeners[h->n_listeners];
 	const union MHD_DaemonInfo *info;
+	int listening;
 
 	if (h->n_listeners == LISTENERS_MAX) {
 		sbx_err_set(err, "more than %d listening sockets", LISTENERS_MAX);
@@ -574,7 +670,7 @@ int sbx_http_listen(struct sbx_http *h, enum sbx_listener_kind kind, int fd_take
 			    certificate ? ": are the certificate and the key PEM files?" : "");
 		return -EINVAL;
 	}
-	sbx_fd_steal(&fd); /* it is libmicrohttpd's now */
+	listening = sbx_fd_steal(&fd); /* it is libmicrohttpd's now */
 	h->n_listeners++;
 	info = MHD_get_daemon_info(l->mhd, MHD_DAEMON_INFO_EPOLL_FD);
 	l->event = event_new(h->o.base, info->epoll_fd, EV_READ | EV_PERSIST, on_ready, l);
@@ -583,6 +679,7 @@ int sbx_http_listen(struct sbx_http *h, enum sbx_listener_kind kind, int fd_take
 		return -ENOMEM;
 	}
 	kick(l);
+	note_address(l, listening);
 	return 0;
 }
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/access/access.h"
 #include "daemon/http/request.h"
 
 #define BLOCK 4096
@@ -17,6 +18,8 @@
 struct sbx_stream {
 	struct sbx_http_listener *listener;
 	struct MHD_Connection *connection;
+	struct sbx_stream *next, **where; /* in the server's list */
+	struct sbx_principal principal;
 	struct event *alive;
 	char *buf; /* SBX_STREAM_QUEUE_MAX of room; [at, n) is not taken yet */
 	size_t at, n;
@@ -77,6 +80,9 @@ static void stream_free(void *cls)
 {
 	struct sbx_stream *s = cls;
 
+	*s->where = s->next;
+	if (s->next)
+		s->next->where = s->where;
 	if (s->closed)
 		s->closed(s->userdata);
 	if (s->alive)
@@ -95,6 +101,12 @@ static struct sbx_stream *stream_new(struct sbx_http_request *r)
 		return NULL;
 	s->listener = r->listener;
 	s->connection = r->connection;
+	s->principal = r->call.principal;
+	s->where = sbx_listener_streams(r->listener);
+	s->next = *s->where;
+	if (s->next)
+		s->next->where = &s->next;
+	*s->where = s;
 	s->buf = malloc(SBX_STREAM_QUEUE_MAX);
 	s->alive = event_new(sbx_listener_base(r->listener), -1, EV_PERSIST, keep_alive, s);
 	if (s->buf && s->alive && event_add(s->alive, &interval) == 0)
@@ -103,15 +115,51 @@ static struct sbx_stream *stream_new(struct sbx_http_request *r)
 	return NULL;
 }
 
+struct sbx_stream *sbx_stream_next(const struct sbx_stream *s)
+{
+	return s->next;
+}
+
+const struct sbx_principal *sbx_stream_principal(const struct sbx_stream *s)
+{
+	return &s->principal;
+}
+
+static bool is_same(const struct sbx_principal *a, const struct sbx_principal *b)
+{
+	return a->uid == b->uid && strcmp(a->token, b->token) == 0 &&
+	       strcmp(a->session, b->session) == 0;
+}
+
+static bool has_too_many(struct sbx_http_request *r)
+{
+	const struct sbx_principal *p = &r->call.principal;
+	size_t n = 0;
+
+	if (p->is_own)
+		return false;
+	for (const struct sbx_stream *s = *sbx_listener_streams(r->listener); s; s = s->next)
+		n += is_same(&s->principal, p);
+	return n >= SBX_ACCESS_STREAMS_MAX;
+}
+
 struct sbx_stream *sbx_reply_stream(struct sbx_call *call, void (*closed)(void *userdata),
 				    void *userdata)
 {
 	struct sbx_http_request *r = call->http;
-	struct sbx_stream *s = stream_new(r);
-	struct MHD_Response *response =
-		s ? MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, read_block, s,
-						      stream_free) :
-		    NULL;
+	struct sbx_stream *s;
+	struct MHD_Response *response;
+
+	if (has_too_many(r)) {
+		sbx_reply_header(call, MHD_HTTP_HEADER_RETRY_AFTER, "10");
+		sbx_reply_problem(call, MHD_HTTP_TOO_MANY_REQUESTS, "too_many", NULL,
+				  "a caller has at most %d streams", SBX_ACCESS_STREAMS_MAX);
+		return NULL;
+	}
+	s = stream_new(r);
+	response = s ? MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, read_block, s,
+							 stream_free) :
+		       NULL;
 
 	if (!response) {
 		if (s)

@@ -80,7 +80,12 @@ static int open_parts(struct sbx_daemon *d, const struct sbx_daemon_options *o, 
 		return r;
 	sbx_store_set_busy_ms(d->store, DATABASE_MS);
 	d->base = event_base_new();
-	return d->base ? sbx_access_new(&d->access) : -ENOMEM;
+	if (!d->base)
+		return -ENOMEM;
+	return sbx_access_new(&(struct sbx_access_options){ .store = d->store,
+							    .hosts = o->hosts,
+							    .n_hosts = o->n_hosts },
+			      err, &d->access);
 }
 
 static char *read_pem(const char *path, struct sbx_err *err)

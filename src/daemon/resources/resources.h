@@ -19,6 +19,9 @@ void sbx_get_page(struct sbx_call *call);
 
 /* session.c */
 void sbx_get_session(struct sbx_call *call);
+void sbx_post_session_link(struct sbx_call *call);
+void sbx_get_login(struct sbx_call *call);
+void sbx_post_session_logout(struct sbx_call *call);
 
 /* sandboxes.c */
 void sbx_list_sandboxes(struct sbx_call *call);

@@ -21,6 +21,10 @@ static const char *const states[] = {
 	"killed", "timed_out", "oom_killed", NULL
 };
 
+static const struct sbx_field login_query[] = {
+	{ "code", .required = true, .n_max = 64, .help = "of the link" },
+};
+
 static const struct sbx_field sandboxes_query[] = {
 	{ "state", .words = states, .help = "of this state; live: has not ended" },
 	{ "workspace", .help = "of this workspace" },
@@ -47,6 +51,14 @@ static const struct sbx_route rows[] = {
 	  .help = "a file of the page", .run = sbx_get_page },
 	{ SBX_GET, "/session", SBX_ROLE_VIEWER, "getSession", .status = 200, .answer = "Session",
 	  .help = "say who the caller is", .run = sbx_get_session },
+	{ SBX_POST, "/session/links", SBX_ROLE_OPERATOR, "postSessionLink", .status = 201,
+	  .answer = "SessionLink", .help = "make a link that opens the page for the caller, once",
+	  .run = sbx_post_session_link },
+	{ SBX_GET, "/login", SBX_ROLE_NONE, "getLogin", QUERY(login_query), .status = 303,
+	  .help = "use a link: set the session's cookie, and lead to the page",
+	  .run = sbx_get_login },
+	{ SBX_POST, "/session/logout", SBX_ROLE_VIEWER, "postSessionLogout", .status = 204,
+	  .help = "end the caller's session", .run = sbx_post_session_logout },
 	{ SBX_GET, "/sandboxes", SBX_ROLE_VIEWER, "listSandboxes", QUERY(sandboxes_query),
 	  .status = 200, .answer = "Sandbox", .is_list = true,
 	  .help = "list sandboxes, the newest first", .run = sbx_list_sandboxes },

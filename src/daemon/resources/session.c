@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The caller, as the service sees it. */
+/* The caller, as the service sees it; sessions of browsers. */
+#include <string.h>
+
+#include "daemon/access/access.h"
+#include "daemon/resources/daemon.h"
+#include "daemon/resources/print.h"
 #include "daemon/resources/resources.h"
+#include "sys/process/proc.h"
+
+#define PAGE "/ui/"
 
 void sbx_get_session(struct sbx_call *call)
 {
@@ -10,4 +18,55 @@ void sbx_get_session(struct sbx_call *call)
 		       json_pack("{s:s, s:s, s:s?, s:b}", "name", p->name, "role",
 				 sbx_role_str(p->role), "workspace",
 				 p->workspace[0] ? p->workspace : NULL, "own_only", p->own_only));
+}
+
+/* A session could be prolonged for ever by links of its own. */
+void sbx_post_session_link(struct sbx_call *call)
+{
+	const struct sbx_principal *p = &call->principal;
+	char url[SBX_ACCESS_LINK_MAX];
+	int r;
+
+	if (p->by_cookie || (p->token[0] && p->role < SBX_ROLE_ADMIN)) {
+		sbx_reply_problem(call, 403, "denied", NULL,
+				  "links are made on the unix socket, or with a token of the role "
+				  "admin");
+		return;
+	}
+	r = sbx_access_link(call->daemon->access, p, url);
+	if (r == SBX_ACCESS_E_NOWHERE)
+		sbx_reply_problem(call, 409, "no_address", NULL,
+				  "the service listens on no TCP address, which browsers need: "
+				  "start it with sbxd --listen 127.0.0.1:8484");
+	else if (r < 0)
+		sbx_reply_problem(call, 503, "failed", NULL, "%s", strerror(-r));
+	else
+		sbx_reply_json(call, 201,
+			       json_pack("{s:s, s:o}", "url", url, "expires_at",
+					 sbx_print_time((int64_t)sbx_clock_realtime_ms() +
+							SBX_LINK_S * INT64_C(1000))));
+}
+
+void sbx_get_login(struct sbx_call *call)
+{
+	char cookie[SBX_ACCESS_COOKIE_MAX];
+	struct sbx_refusal why;
+
+	if (sbx_access_login(call->daemon->access, sbx_call_text(call, "code"), call->is_tls,
+			     cookie, &why) != 0) {
+		sbx_reply_problem(call, why.status, why.code, NULL, "%s", why.err.msg);
+		return;
+	}
+	sbx_reply_header(call, "Set-Cookie", cookie);
+	sbx_reply_header(call, "Location", PAGE);
+	sbx_reply_empty(call, 303);
+}
+
+void sbx_post_session_logout(struct sbx_call *call)
+{
+	char cookie[SBX_ACCESS_COOKIE_MAX];
+
+	sbx_access_logout(call->daemon->access, &call->principal, cookie);
+	sbx_reply_header(call, "Set-Cookie", cookie);
+	sbx_reply_empty(call, 204);
 }

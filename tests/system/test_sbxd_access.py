@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""sbxd: tokens, sessions, Host and Origin, rates."""
+import contextlib
+import http.client
+import re
+import sqlite3
+import time
+
+import pytest
+
+from ctl import ctl, ctl_json
+from sbxd import Api, raw, service, wait_for
+
+PORT = 8484
+TCP = ["--listen", f"127.0.0.1:{PORT}"]
+OTHER_UID = 12345
+
+
+def new_token(sbx, name, *args, root=False):
+    r = ctl(sbx, "token", "add", name, *args, root=root)
+    assert r.rc == 0 and re.fullmatch(r"sbx_[0-9a-f]{64}\n", r.out), r
+    return r.out.strip()
+
+
+# --- tokens ---
+
+def test_tokens_are_made_listed_and_removed(sbx):
+    assert ctl_json(sbx, "token", "list") == {"tokens": []}
+    t = ctl_json(sbx, "token", "add", "ci", "--role", "operator", "--workspace", "w", "--expires", "90d")
+    assert t["workspace"] == "w" and 89 < (t["expires_ms"] / 1000 - time.time()) / 86400 < 91
+    new_token(sbx, "view", "--role", "viewer", "--expires", "2999-01-01")
+    assert [t["name"] for t in ctl_json(sbx, "token", "list")["tokens"]] == ["ci", "view"]
+    text = ctl(sbx, "token", "list").out
+    assert "2999-01-01T00:00:00Z" in text and t["token"] not in text
+    assert ctl(sbx, "token", "add", "ci", "--role", "viewer").rc == 1
+    assert ctl_json(sbx, "token", "rm", "ci") == {"name": "ci"}
+    assert ctl(sbx, "token", "rm", "ci").rc == 1
+    with open(sbx.state + "/sbx.db", "rb") as f:
+        assert t["token"].encode() not in f.read()
+
+
+@pytest.mark.parametrize("args, says", [
+    (["x"], "--role"), (["x", "--role", "root"], "viewer"), (["", "--role", "viewer"], "''"),
+    (["x", "--role", "viewer", "--expires", "yesterday"], "time to live"),
+    (["x", "--role", "viewer", "--expires", "2001-01-01"], "past"),
+    (["x", "--role", "viewer", "--expires", "0s"], "time to live"),
+    (["x", "--role", "admin", "--workspace", "w"], "one workspace"),
+    (["x", "--role", "viewer", "--workspace", "w" * 128], "127")])
+def test_refused_tokens(sbx, args, says):
+    r = ctl(sbx, "token", "add", *args)
+    assert r.rc == 2 and says in r.err and not r.out
+
+
+def test_a_token_is_judged_at_each_request(sbx):
+    with service(sbx, TCP) as s:
+        tcp = s.tcp(PORT, new_token(sbx, "t", "--role", "viewer", "--workspace", "w"))
+        assert tcp.get("/session") == {"name": "token t", "role": "viewer", "workspace": "w", "own_only": False}
+        assert time.time() - ctl_json(sbx, "token", "list")["tokens"][0]["last_used_ms"] / 1000 < 20
+        a = tcp.ask("DELETE", "/sandboxes/000000000000", status=403)
+        assert "operator" in a.json["detail"]
+        ctl(sbx, "token", "rm", "t")
+        a = tcp.ask("GET", "/session", status=401)
+        assert a.headers["WWW-Authenticate"] == "Bearer" and a.json["code"] == "token"
+        assert tcp.get("/healthz")
+        short = s.tcp(PORT, new_token(sbx, "short", "--role", "viewer", "--expires", "1s"))
+        assert wait_for(lambda: short.ask("GET", "/session").status == 401)
+        assert short.ask("GET", "/session").json["code"] == "expired"
+
+
+@pytest.mark.parametrize("value", ["Bearer", "Bearer x", "Basic dTpw", "Bearer sbx_" + "0" * 64, "Bearer sbx_" + "0" * 63,
+                                   "Bearer sbx_" + "0" * 64 + " x", "Bearer \xff", "bearer  sbx_" + "A" * 64])
+def test_wrong_credentials(sbx, value):
+    with service(sbx, TCP) as s:
+        assert s.tcp(PORT, headers={"Authorization": value}).ask("GET", "/session", status=401)
+        assert s.ask("GET", "/session", headers={"Authorization": value}, status=401)
+
+
+def test_a_token_counts_on_the_unix_socket_too(sbx):
+    t = new_token(sbx, "t", "--role", "viewer")
+    with service(sbx) as s:
+        assert s.get("/session", headers={"Authorization": "Bearer " + t})["role"] == "viewer"
+
+
+def test_the_use_of_a_token_is_noted_once_a_minute(sbx):
+    def noted():
+        with contextlib.closing(sqlite3.connect(sbx.state + "/sbx.db")) as db:
+            return db.execute("SELECT last_used_ms FROM api_token").fetchone()[0]
+
+    with service(sbx, TCP) as s:
+        tcp = s.tcp(PORT, new_token(sbx, "t", "--role", "viewer"))
+        tcp.get("/session")
+        first = noted()
+        time.sleep(0.1)
+        tcp.get("/session")
+        assert noted() == first
+
+
+# --- sessions ---
+
+def login(s, link):
+    """The cookie of a link."""
+    a = s.tcp(PORT).ask("GET", link.split(str(PORT))[1], status=303)
+    assert a.headers["Location"] == "/ui/"
+    parts = a.headers["Set-Cookie"].split("; ")
+    assert set(parts[1:]) == {"HttpOnly", "SameSite=Strict", "Path=/", "Max-Age=43200"}
+    return parts[0]
+
+
+def test_a_link_is_a_session(sbx):
+    with service(sbx, TCP) as s:
+        r = ctl(sbx, "web")
+        assert r.rc == 0 and re.fullmatch(rf"http://127\.0\.0\.1:{PORT}/login\?code=[0-9a-f]{{64}}\n", r.out), r
+        cookie = login(s, r.out.strip())
+        assert s.tcp(PORT).ask("GET", r.out.strip().split(str(PORT))[1], status=403).json["code"] == "link"
+        b = s.tcp(PORT, headers={"Cookie": "a=b; " + cookie})
+        assert b.get("/session")["role"] == "admin"
+        # a change needs the page's own origin
+        assert b.ask("POST", "/session/logout", status=403).json["code"] == "origin"
+        assert b.ask("POST", "/session/logout", headers={"Sec-Fetch-Site": "same-site"}, status=403)
+        assert b.ask("GET", "/session", headers={"Sec-Fetch-Site": "cross-site"}, status=403)
+        assert b.ask("POST", "/session/links", headers={"Sec-Fetch-Site": "same-origin"}, status=403)
+        a = b.ask("POST", "/session/logout", headers={"Origin": f"http://127.0.0.1:{PORT}"}, status=204)
+        assert "Max-Age=0" in a.headers["Set-Cookie"]
+        assert b.ask("GET", "/session", status=401).json["code"] == "session"
+        other = login(s, ctl_json(sbx, "web")["url"])
+        assert s.tcp(PORT, headers={"Cookie": other}).ask("POST", "/session/logout", status=204,
+                                                          headers={"Sec-Fetch-Site": "same-origin"})
+
+
+def test_web_without_an_address_or_a_service(sbx):
+    r = ctl(sbx, "web")
+    assert r.rc == 1 and "no sbxd serves" in r.err
+    with service(sbx):
+        r = ctl(sbx, "web")
+        assert r.rc == 1 and "--listen" in r.err
+
+
+def test_a_link_of_another_user_has_that_users_rights(sbx):
+    with service(sbx, TCP, root=True) as s:
+        theirs = Api(s.where, uid=OTHER_UID)
+        assert theirs.get("/session") == {"name": f"uid {OTHER_UID}", "role": "operator", "workspace": None, "own_only": True}
+        cookie = login(s, theirs.ask("POST", "/session/links", status=201).json["url"])
+        assert s.tcp(PORT, headers={"Cookie": cookie}).get("/session") == theirs.get("/session")
+
+
+def test_a_session_ends_with_the_token_of_its_link(sbx):
+    with service(sbx, TCP) as s:
+        tcp = s.tcp(PORT, new_token(sbx, "a", "--role", "admin"))
+        b = s.tcp(PORT, headers={"Cookie": login(s, tcp.ask("POST", "/session/links", status=201).json["url"])})
+        assert b.get("/session")["name"] == "token a"
+        ctl(sbx, "token", "rm", "a")
+        assert b.ask("GET", "/session", status=401)
+        assert s.tcp(PORT, new_token(sbx, "o", "--role", "operator")).ask("POST", "/session/links", status=403)
+
+
+# --- Host and Origin ---
+
+@pytest.mark.parametrize("host, status", [
+    (f"127.0.0.1:{PORT}", 200), ("localhost", 200), ("LOCALHOST:9", 200), (f"[::1]:{PORT}", 200), ("127.5.5.5", 200),
+    ("name.example", 200), ("name.example:443", 200), ("proxied.example:8080", 200),
+    ("proxied.example", 403), ("evil.example", 403), ("localhost.evil.example", 403), ("192.0.2.1", 403),
+    ("", 403), ("name.example:0", 403), ("user@localhost", 403), ("localhost.", 403), ("0.0.0.0", 403), ("127.1", 403)])
+def test_host(sbx, host, status):
+    with service(sbx, [*TCP, "--host", "name.example", "--host", "proxied.example:8080"]) as s:
+        for path in "/healthz", "/openapi.json", "/nothing":
+            a = s.tcp(PORT).ask("GET", path, headers={"Host": host})
+            assert (a.status == 403 and a.json["code"] == "host") == (status == 403), (path, a)
+
+
+@pytest.mark.parametrize("origin, host, status", [
+    (f"http://localhost:{PORT}", f"localhost:{PORT}", 200), ("http://localhost", "localhost", 200),
+    ("https://name.example", "name.example", 200), ("http://name.example", "name.example", 200),
+    ("https://localhost", "localhost", 403), ("http://localhost:3000", f"localhost:{PORT}", 403),
+    (f"http://127.0.0.1:{PORT}", f"localhost:{PORT}", 403), ("null", "localhost", 403), ("", "localhost", 403),
+    ("http://evil.example", "localhost", 403), ("http://localhost, http://localhost", "localhost", 403)])
+def test_origin(sbx, origin, host, status):
+    with service(sbx, [*TCP, "--host", "name.example"]) as s:
+        a = s.tcp(PORT).ask("GET", "/healthz", headers={"Host": host, "Origin": origin}, status=status)
+        assert status == 200 or a.json["code"] == "origin"
+
+
+@pytest.mark.parametrize("name", ["Host", "Origin", "Authorization", "Cookie", "Sec-Fetch-Site"])
+def test_headers_that_are_there_twice(sbx, name):
+    with service(sbx) as s:
+        for twice in False, True:
+            out = raw(s.where, (f"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{name}: x\r\n" +
+                                (f"{name.lower()}: x\r\n" if twice else "") + "\r\n").encode())
+            assert (b" 400 " in out.split(b"\r\n")[0]) == (twice or name == "Host"), out
+
+
+def test_a_proxy_does_not_lend_its_rights(sbx):
+    with service(sbx) as s:
+        for name, value in ("X-Forwarded-For", "192.0.2.1"), ("Forwarded", "for=192.0.2.1"), ("Origin", "http://localhost"):
+            assert s.ask("GET", "/session", headers={name: value}, status=403).json["code"] == "proxied"
+
+
+def test_a_host_that_is_none(sbx):
+    p = sbx.run(["--foreground", "--host", "a b"], [], program="bin/sbxd")
+    assert p.rc == 1 and "--host a b" in p.err
+
+
+# --- rates ---
+
+def test_wrong_credentials_are_slowed_and_right_ones_are_not(sbx):
+    with service(sbx, TCP) as s:
+        right = s.tcp(PORT, new_token(sbx, "t", "--role", "viewer"))
+        wrong = s.tcp(PORT, "sbx_" + "0" * 64)
+        answers = [wrong.ask("GET", "/session") for _ in range(30)]
+        assert [a.status for a in answers[:10]] == [401] * 10
+        late = [a for a in answers if a.status == 429]
+        assert len(late) > 5 and int(late[0].headers["Retry-After"]) >= 1 and late[0].json["code"] == "too_many"
+        assert right.get("/session")
+        assert s.tcp(PORT, "sbx_" + "0" * 64, source="127.0.0.2").ask("GET", "/session", status=401)
+        wait_for(lambda: wrong.ask("GET", "/session").status == 401)
+
+
+def burst(api, path, n):
+    """The statuses of @n requests on one connection."""
+    c = api.connection()
+    statuses = []
+    with contextlib.closing(c):
+        for _ in range(n):
+            c.request("GET", path, headers=api.headers)
+            r = c.getresponse()
+            r.read()
+            statuses.append(r.status)
+    return statuses
+
+
+def test_requests_are_limited_by_caller(sbx):
+    with service(sbx, TCP) as s:
+        one, two = (s.tcp(PORT, new_token(sbx, n, "--role", "viewer")) for n in ("one", "two"))
+        assert 429 in burst(one, "/session", 1500)
+        assert two.get("/session") and s.tcp(PORT).get("/healthz")
+        wait_for(lambda: one.ask("GET", "/session").status == 200)
+        assert 429 in burst(s.tcp(PORT), "/healthz", 1500)
+        assert set(burst(s, "/healthz", 1500)) == {200}  # its own user's
+
+
+def test_connections_of_another_user_are_limited(sbx):
+    with service(sbx, root=True) as s, contextlib.ExitStack() as stack:
+        theirs = Api(s.where, uid=OTHER_UID)
+        assert theirs.get("/healthz")
+        for _ in range(200):
+            c = theirs.connection()
+            stack.callback(c.close)
+            with contextlib.suppress(OSError):
+                c.connect()
+        with pytest.raises((OSError, http.client.HTTPException)):
+            theirs.get("/healthz")
+        assert s.get("/healthz")
+    with service(sbx, root=True) as s:
+        assert Api(s.where, uid=OTHER_UID).get("/healthz")
