@@ -27,7 +27,7 @@ noinst_LIBRARIES += %reldir%/libsbx-store.a
 
 check_PROGRAMS += tests/unit/store/test_store tests/unit/store/test_store_keep tests/unit/store/test_store_list tests/unit/store/test_store_rules \
 	tests/unit/store/test_store_events tests/unit/store/test_store_reader tests/unit/store/test_store_service \
-	tests/unit/store/test_store_denials
+	tests/unit/store/test_store_denials tests/unit/store/test_store_pages
 tests_unit_store_test_store_SOURCES = tests/unit/store/test_store.c tests/unit/store_world.h tests/unit/scratch.h
 tests_unit_store_test_store_LDADD = src/store/libsbx-store.a src/base/libsbx-base.a $(SQLITE_LIBS) \
 	$(JANSSON_LIBS) $(CMOCKA_LIBS)
@@ -45,3 +45,5 @@ tests_unit_store_test_store_service_SOURCES = tests/unit/store/test_store_servic
 tests_unit_store_test_store_service_LDADD = $(tests_unit_store_test_store_LDADD)
 tests_unit_store_test_store_denials_SOURCES = tests/unit/store/test_store_denials.c tests/unit/store_world.h tests/unit/scratch.h
 tests_unit_store_test_store_denials_LDADD = $(tests_unit_store_test_store_LDADD)
+tests_unit_store_test_store_pages_SOURCES = tests/unit/store/test_store_pages.c tests/unit/store_world.h tests/unit/scratch.h
+tests_unit_store_test_store_pages_LDADD = $(tests_unit_store_test_store_LDADD)

@@ -33,6 +33,7 @@ int sbx_store_prune_counts(struct sbx_store *store, int64_t now_ms, uint32_t n_m
  * transaction: call it again while *ret_counted is @n_max, and other writers get their turn in
  * between. If all are counted, nothing is locked. */
 #define SBX_STORE_COUNT_BATCH	 250	  /* events; some milliseconds */
+#define SBX_STORE_UNCOUNTED_MAX	 5000	  /* events that lists still read one by one */
 #define SBX_STORE_KEEP_MINUTES_S (49 * 3600) /* age of counts by the minute, seconds */
 int sbx_store_count(struct sbx_store *store, int64_t now_ms, uint32_t n_max, struct sbx_err *err,
 		    uint32_t *ret_counted);

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/err.h"
 #include "store/store.h"
@@ -44,6 +45,8 @@ typedef int (*sbx_store_sandbox_fn)(const struct sbx_store_sandbox_row *s, void 
 
 struct sbx_store_sandbox_filter {
 	bool live;	/* without a final state */
+	bool by_owner;	/* started by the service for owner_uid */
+	uid_t owner_uid;
 	int64_t before; /* those with a smaller cursor */
 	const char *workspace, *analysis_id, *state;
 	uint32_t n_max; /* 0: SBX_STORE_PAGE */
@@ -79,11 +82,20 @@ struct sbx_store_event_filter {
 	const char *action, *reason; /* words */
 	int64_t since_ms, until_ms;  /* CLOCK_REALTIME; until is exclusive */
 	bool newest_first;	     /* else the oldest first */
-	uint32_t n_max;		     /* 0: SBX_STORE_PAGE */
+	bool by_owner;		     /* of sandboxes that the service started for owner_uid */
+	uid_t owner_uid;
+	uint32_t n_max; /* 0: SBX_STORE_PAGE */
 };
 /* By id. To follow: call with @after of the last row that came. */
 int sbx_store_events_page(struct sbx_store *store, const struct sbx_store_event_filter *filter,
 			  sbx_store_event_fn fn, void *userdata, struct sbx_err *err);
+/* As sbx_store_events_page(), but if no index leads to the rows, look at @n_ids ids at most: a page
+ * may have fewer rows than there are, or none. *ret_next is the next page's `after`, or `before`
+ * with newest_first; 0: there is nothing more now. */
+#define SBX_STORE_LOOK_IDS 20000
+int sbx_store_events_look(struct sbx_store *store, const struct sbx_store_event_filter *filter,
+			  int64_t n_ids, sbx_store_event_fn fn, void *userdata,
+			  struct sbx_err *err, int64_t *ret_next);
 /* The id of the newest event; 0: there is none. */
 int sbx_store_events_last(struct sbx_store *store, int64_t *ret_id, struct sbx_err *err);
 

@@ -123,7 +123,6 @@ int sbx_store_api_sandboxes_due(struct sbx_store *store, int64_t before_ms,
  * is called while they are written. Counts are exact, as if all events were read.
  */
 
-#define SBX_STORE_UNCOUNTED_MAX	    5000 /* events */
 #define SBX_STORE_SANDBOXES_COUNTED 1000
 #define SBX_STORE_MINUTES_MS	    (48 * 3600 * INT64_C(1000)) /* age of a series by the minute */
 

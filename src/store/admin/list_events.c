@@ -2,10 +2,13 @@
 /*
  * Pages of events. They are walked by id, which is the order of the commits, so that a page can go
  * on where the last one ended. A `+` keeps SQLite from another index, for which it would have to
- * sort all that is left for each page.
+ * sort all that is left for each page, or read more rows.
  *
  * Times: rows are nearly, but not quite, in their order (one launcher waits for a lock while
- * another writes). The first page finds the smallest id of the span in the index of times alone.
+ * another writes). egress_event_span tells which ids the counted events (count.c) of ten minutes
+ * have. So a page between two times looks at the ids of these spans, and at all that are not
+ * counted yet. Where too many are not (sbxd does not run), the first page finds the smallest id
+ * since a time in the index of times.
  */
 #include "store/store_list.h"
 
@@ -13,6 +16,10 @@
 
 #include "base/cleanup.h"
 #include "store/sql.h"
+#include "store/store_keep.h"
+
+#define READING "reading events"
+#define SPAN_MS INT64_C(600000)
 
 #define COLUMNS                                                                                    \
 	"SELECT id, sandbox_id, ts, action, protocol, reason, analysis_id, workspace, "            \
@@ -49,77 +56,233 @@ static void to_row(sqlite3_stmt *stmt, struct sbx_store_event_row *e)
 	};
 }
 
-/* The smallest id of a row since @since; one past the largest if there is none. */
-static int first_since(struct sbx_store *store, const char *since, struct sbx_err *err,
-		       int64_t *ret_id)
+/* The integer that @sql tells of one text. */
+static int id_of(struct sbx_store *store, const char *sql, const char *text, struct sbx_err *err,
+		 int64_t none, int64_t *ret_id)
 {
 	SBX_AUTO_STMT sqlite3_stmt *stmt = NULL;
-	int rc, r = sbx_sql_prepare(store->db,
-				    "SELECT min(id) FROM sandbox_egress_event WHERE ts >= ?1",
-				    "reading events", err, &stmt);
+	int rc, r = sbx_sql_prepare(store->db, sql, READING, err, &stmt);
 
 	if (r)
 		return r;
-	sqlite3_bind_text(stmt, 1, since, -1, SQLITE_STATIC);
+	sqlite3_bind_text(stmt, 1, text, -1, SQLITE_STATIC);
 	rc = sqlite3_step(stmt);
 	if (rc != SQLITE_ROW)
-		return sbx_sql_error(store->db, rc, "reading events", err);
-	*ret_id = sbx_sql_number(stmt, 0, INT64_MAX);
+		return sbx_sql_error(store->db, rc, READING, err);
+	*ret_id = sbx_sql_number(stmt, 0, none);
 	return 0;
+}
+
+/* Ids to look at, both ends included: of counted events, and of those that are not. */
+struct ids {
+	int64_t from, to;
+};
+struct walk {
+	struct ids counted, rest;
+	int64_t newest; /* there is no higher id */
+};
+
+/* Leave out of @w the ids that have no event between the filter's times. */
+static int bound_by_times(struct sbx_store *store, const struct sbx_store_event_filter *filter,
+			  struct sbx_err *err, struct walk *w)
+{
+	static const char first_sql[] =
+		"SELECT min(first_id) FROM egress_event_span WHERE at >= "
+		"CAST(strftime('%s', ?1) AS INTEGER) / 600 * 600";
+	static const char last_sql[] =
+		"SELECT max(last_id) FROM egress_event_span WHERE at <= "
+		"CAST(strftime('%s', ?1) AS INTEGER) / 600 * 600";
+	char since[SBX_SQL_TS_MAX], until[SBX_SQL_TS_MAX];
+	int64_t counted = 0, first = w->counted.from, last = w->counted.to;
+	int r = sbx_sql_int(store->db, "SELECT coalesce(max(last_id), 0) FROM egress_counted",
+			    READING, err, &counted);
+
+	if (r)
+		return r;
+	sbx_sql_ts(filter->since_ms, since);
+	if (w->newest - counted > SBX_STORE_UNCOUNTED_MAX) {
+		if (filter->since_ms > 0 && filter->after == 0)
+			r = id_of(store, "SELECT min(id) FROM sandbox_egress_event WHERE ts >= ?1",
+				  since, err, INT64_MAX, &w->counted.from);
+		return r;
+	}
+	if (filter->since_ms > 0)
+		r = id_of(store, first_sql, since, err, INT64_MAX, &first);
+	if (r == 0 && filter->until_ms > 0)
+		r = id_of(store, last_sql, sbx_sql_ts(filter->until_ms - 1, until), err, 0, &last);
+	w->rest.from = w->counted.from > counted + 1 ? w->counted.from : counted + 1;
+	w->rest.to = w->counted.to;
+	if (first > w->counted.from)
+		w->counted.from = first;
+	if (last > counted)
+		last = counted;
+	if (last < w->counted.to)
+		w->counted.to = last;
+	return r;
+}
+
+/* Which ids to look at. */
+static int plan(struct sbx_store *store, const struct sbx_store_event_filter *filter,
+		struct sbx_err *err, struct walk *w)
+{
+	int r = sbx_store_events_last(store, &w->newest, err);
+
+	w->counted = (struct ids){ filter->after + 1, w->newest };
+	if (filter->before > 0 && filter->before <= w->newest)
+		w->counted.to = filter->before - 1;
+	w->rest = (struct ids){ 1, 0 };
+	if (r || filter->sandbox_id || (filter->since_ms <= 0 && filter->until_ms <= 0))
+		return r;
+	return bound_by_times(store, filter, err, w);
+}
+
+/* A page being read. */
+struct page {
+	const struct sbx_store_event_filter *filter;
+	sbx_store_event_fn fn;
+	void *userdata;
+	uint32_t left; /* rows that may still come */
+	int64_t last;  /* id of the last one; 0: none came */
+};
+
+static int prepare(struct sbx_store *store, const struct sbx_store_event_filter *filter,
+		   const struct ids *ids, uint32_t n, char since[SBX_SQL_TS_MAX],
+		   char until[SBX_SQL_TS_MAX], struct sbx_err *err, sqlite3_stmt **ret_stmt)
+{
+	bool by_sandbox = filter->sandbox_id, by_analysis = !by_sandbox && filter->analysis_id;
+	bool by_other = !by_sandbox && !by_analysis;
+	struct sbx_sql_where where = { 0 };
+	struct sbx_sql_binder b;
+	int r;
+
+	sbx_sql_where_int(&where, "id >= ?", ids->from);
+	sbx_sql_where_int(&where, "id <= ?", ids->to);
+	if (filter->since_ms > 0)
+		sbx_sql_where_text(&where, "+ts >= ?", sbx_sql_ts(filter->since_ms, since));
+	if (filter->until_ms > 0)
+		sbx_sql_where_text(&where, "+ts < ?", sbx_sql_ts(filter->until_ms, until));
+	sbx_sql_where_text(&where, "sandbox_id = ?", filter->sandbox_id);
+	sbx_sql_where_text(&where, by_analysis ? "analysis_id = ?" : "+analysis_id = ?",
+			   filter->analysis_id);
+	sbx_sql_where_text(&where, by_other ? "workspace = ?" : "+workspace = ?",
+			   filter->workspace);
+	sbx_sql_where_text(&where, by_other ? "action = ?" : "+action = ?", filter->action);
+	sbx_sql_where_text(&where, by_other ? "reason = ?" : "+reason = ?", filter->reason);
+	if (filter->by_owner)
+		sbx_sql_where_int(&where,
+				  "EXISTS (SELECT 1 FROM api_sandbox AS a WHERE a.sandbox_id = "
+				  "sandbox_egress_event.sandbox_id AND +a.owner_uid = ?)",
+				  filter->owner_uid);
+	r = sbx_sql_where_prepare(store->db, COLUMNS, &where,
+				  filter->newest_first ? "ORDER BY id DESC LIMIT ?" :
+							 "ORDER BY id LIMIT ?",
+				  READING, err, ret_stmt, &b);
+	if (r == 0)
+		sbx_sql_bind_int(&b, n);
+	return r;
+}
+
+static int read_ids(struct sbx_store *store, struct page *page, const struct ids *ids,
+		    struct sbx_err *err)
+{
+	SBX_AUTO_STMT sqlite3_stmt *stmt = NULL;
+	char since[SBX_SQL_TS_MAX], until[SBX_SQL_TS_MAX];
+	int rc, r;
+
+	if (ids->from > ids->to || page->left == 0)
+		return 0;
+	r = prepare(store, page->filter, ids, page->left, since, until, err, &stmt);
+	if (r)
+		return r;
+	while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
+		struct sbx_store_event_row e;
+
+		to_row(stmt, &e);
+		page->left--;
+		page->last = e.id;
+		r = page->fn(&e, page->userdata);
+		if (r)
+			return r;
+	}
+	return rc == SQLITE_DONE ? 0 : sbx_sql_error(store->db, rc, READING, err);
 }
 
 int sbx_store_events_page(struct sbx_store *store, const struct sbx_store_event_filter *filter,
 			  sbx_store_event_fn fn, void *userdata, struct sbx_err *err)
 {
-	SBX_AUTO_STMT sqlite3_stmt *stmt = NULL;
-	char since[SBX_SQL_TS_MAX], until[SBX_SQL_TS_MAX];
-	struct sbx_sql_where where = { 0 };
-	struct sbx_sql_binder b;
-	int64_t after = filter->after;
-	int rc, r = 0;
+	struct page page = { .filter = filter,
+			     .fn = fn,
+			     .userdata = userdata,
+			     .left = filter->n_max ? filter->n_max : SBX_STORE_PAGE };
+	struct walk w;
+	int r = plan(store, filter, err, &w);
 
-	if (filter->since_ms > 0) {
-		sbx_sql_ts(filter->since_ms, since);
-		sbx_sql_where_text(&where, "+ts >= ?", since);
-		if (after == 0 && !filter->sandbox_id)
-			r = first_since(store, since, err, &after);
-		if (r)
-			return r;
-		after -= after > filter->after; /* a first row, not the last that came */
-	}
-	if (after > 0)
-		sbx_sql_where_int(&where, "id > ?", after);
-	if (filter->before > 0)
-		sbx_sql_where_int(&where, "id < ?", filter->before);
-	if (filter->until_ms > 0)
-		sbx_sql_where_text(&where, "+ts < ?", sbx_sql_ts(filter->until_ms, until));
-	sbx_sql_where_text(&where, "sandbox_id = ?", filter->sandbox_id);
-	sbx_sql_where_text(&where, "+analysis_id = ?", filter->analysis_id);
-	sbx_sql_where_text(&where, "workspace = ?", filter->workspace);
-	sbx_sql_where_text(&where, "action = ?", filter->action);
-	sbx_sql_where_text(&where, "reason = ?", filter->reason);
-	r = sbx_sql_where_prepare(store->db, COLUMNS, &where,
-				  filter->newest_first ? "ORDER BY id DESC LIMIT ?" :
-							 "ORDER BY id LIMIT ?",
-				  "reading events", err, &stmt, &b);
-	if (r)
-		return r;
-	sbx_sql_bind_int(&b, filter->n_max ? filter->n_max : SBX_STORE_PAGE);
-	while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
-		struct sbx_store_event_row e;
+	if (r == 0)
+		r = read_ids(store, &page, filter->newest_first ? &w.rest : &w.counted, err);
+	if (r == 0)
+		r = read_ids(store, &page, filter->newest_first ? &w.counted : &w.rest, err);
+	return r;
+}
 
-		to_row(stmt, &e);
-		r = fn(&e, userdata);
-		if (r)
-			return r;
+/* Does an index lead to just the rows that pass? A sandbox has few rows. */
+static bool is_indexed(const struct sbx_store_event_filter *filter)
+{
+	int n_filters = !!filter->workspace + !!filter->action + !!filter->reason;
+
+	if (filter->by_owner)
+		return false;
+	if (filter->sandbox_id || (filter->analysis_id && n_filters == 0))
+		return true;
+	return n_filters == 0 || (n_filters == 1 && !filter->action);
+}
+
+/* Look at the first @n_ids of @ids at most. True: that was not all, and *ret_next is where the rest
+ * begins. */
+static bool shorten(struct ids *ids, bool newest_first, int64_t *n_ids, int64_t *ret_next)
+{
+	int64_t n = ids->to - ids->from + 1;
+
+	if (n <= *n_ids) {
+		*n_ids -= n > 0 ? n : 0;
+		return false;
 	}
-	return rc == SQLITE_DONE ? 0 : sbx_sql_error(store->db, rc, "reading events", err);
+	if (newest_first)
+		*ret_next = ids->from = ids->to - *n_ids + 1;
+	else
+		*ret_next = ids->to = ids->from + *n_ids - 1;
+	*n_ids = 0;
+	return true;
+}
+
+int sbx_store_events_look(struct sbx_store *store, const struct sbx_store_event_filter *filter,
+			  int64_t n_ids, sbx_store_event_fn fn, void *userdata,
+			  struct sbx_err *err, int64_t *ret_next)
+{
+	struct page page = { .filter = filter,
+			     .fn = fn,
+			     .userdata = userdata,
+			     .left = filter->n_max ? filter->n_max : SBX_STORE_PAGE };
+	int64_t left = is_indexed(filter) ? INT64_MAX : n_ids, next = 0;
+	struct ids *ids[2];
+	struct walk w;
+	bool cut = false;
+	int r = plan(store, filter, err, &w);
+
+	ids[0] = filter->newest_first ? &w.rest : &w.counted;
+	ids[1] = filter->newest_first ? &w.counted : &w.rest;
+	for (int i = 0; i < 2 && r == 0 && !cut && page.left; i++) {
+		cut = shorten(ids[i], filter->newest_first, &left, &next);
+		r = read_ids(store, &page, ids[i], err);
+	}
+	if (r == 0)
+		*ret_next = page.left == 0 ? page.last : cut ? next : 0;
+	return r;
 }
 
 int sbx_store_events_last(struct sbx_store *store, int64_t *ret_id, struct sbx_err *err)
 {
 	return sbx_sql_int(store->db, "SELECT coalesce(max(id), 0) FROM sandbox_egress_event",
-			   "reading events", err, ret_id);
+			   READING, err, ret_id);
 }
 
 /* --- refusals --- */

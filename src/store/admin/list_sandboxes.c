@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Lists sandboxes. The newest come first, by rowid: the order in which their runs began. */
+/*
+ * Lists sandboxes. The newest come first, by rowid: the order in which their runs began. There are
+ * few live ones, and many that have ended: a list of the live ones must not read the others. A `+`
+ * keeps SQLite from a walk by rowid where few rows pass.
+ */
 #include "store/store_list.h"
 
 #include <string.h>
@@ -54,22 +58,68 @@ static void to_row(sqlite3_stmt *stmt, struct sbx_store_sandbox_row *s)
 	};
 }
 
+#define FEW   5000
+#define OWNED                                                                                      \
+	"EXISTS (SELECT 1 FROM api_sandbox AS a WHERE a.sandbox_id = sandbox.id "                  \
+	"AND +a.owner_uid = ?)"
+
+static bool is_live_state(const char *state)
+{
+	return strcmp(state, "preparing") == 0 || strcmp(state, "running") == 0;
+}
+
+/* Did the service start few sandboxes for @owner? */
+static int has_few(struct sbx_store *store, uid_t owner, struct sbx_err *err, bool *ret_few)
+{
+	SBX_AUTO_STMT sqlite3_stmt *stmt = NULL;
+	int rc, r = sbx_sql_prepare(store->db,
+				    "SELECT count(*) FROM (SELECT 1 FROM api_sandbox "
+				    "WHERE owner_uid = ?1 LIMIT ?2)",
+				    "listing sandboxes", err, &stmt);
+
+	if (r)
+		return r;
+	sqlite3_bind_int64(stmt, 1, owner);
+	sqlite3_bind_int64(stmt, 2, FEW);
+	rc = sqlite3_step(stmt);
+	if (rc != SQLITE_ROW)
+		return sbx_sql_error(store->db, rc, "listing sandboxes", err);
+	*ret_few = sqlite3_column_int64(stmt, 0) < FEW;
+	return 0;
+}
+
 int sbx_store_sandboxes_each(struct sbx_store *store, const struct sbx_store_sandbox_filter *filter,
 			     sbx_store_sandbox_fn fn, void *userdata, struct sbx_err *err)
 {
 	SBX_AUTO_STMT sqlite3_stmt *stmt = NULL;
 	struct sbx_sql_where where = { 0 };
 	struct sbx_sql_binder b;
-	int rc, r;
+	bool live = filter->live || (filter->state && is_live_state(filter->state)), few = live;
+	int rc, r = 0;
 
-	if (filter->live)
+	if (filter->by_owner && !live)
+		r = has_few(store, filter->owner_uid, err, &few);
+	if (r)
+		return r;
+	if (live)
 		sbx_sql_where_int(&where, "ended_ms IS NULL AND 1 = ?", 1);
 	if (filter->before > 0)
-		sbx_sql_where_int(&where, "rowid < ?", filter->before);
-	sbx_sql_where_text(&where, "workspace = ?", filter->workspace);
-	sbx_sql_where_text(&where, "analysis_id = ?", filter->analysis_id);
-	sbx_sql_where_text(&where, "state = ?", filter->state);
-	r = sbx_sql_where_prepare(store->db, COLUMNS, &where, "ORDER BY rowid DESC LIMIT ?",
+		sbx_sql_where_int(&where, few ? "+rowid < ?" : "rowid < ?", filter->before);
+	if (filter->by_owner)
+		sbx_sql_where_int(&where,
+				  few && !live ? "id IN (SELECT sandbox_id FROM api_sandbox "
+						 "WHERE owner_uid = ?)" :
+						 OWNED,
+				  filter->owner_uid);
+	sbx_sql_where_text(&where, few ? "+workspace = ?" : "workspace = ?", filter->workspace);
+	sbx_sql_where_text(&where, few ? "+analysis_id = ?" : "analysis_id = ?",
+			   filter->analysis_id);
+	sbx_sql_where_text(&where, few ? "+state = ?" : "ended_ms IS NOT NULL AND state = ?",
+			   filter->state);
+	r = sbx_sql_where_prepare(store->db, live ? COLUMNS " INDEXED BY sandbox_live" : COLUMNS,
+				  &where,
+				  few ? "ORDER BY +rowid DESC LIMIT ?" :
+					"ORDER BY rowid DESC LIMIT ?",
 				  "listing sandboxes", err, &stmt, &b);
 	if (r)
 		return r;

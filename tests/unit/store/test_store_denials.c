@@ -3,6 +3,8 @@
 #include "tests/unit/store_world.h"
 
 #include <errno.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "store/store_keep.h"
@@ -332,6 +334,43 @@ static void test_locked(void **state)
 	sbx_store_close(store);
 }
 
+static void count_as_child(struct fixture *f)
+{
+	struct sbx_store *store = NULL;
+	uint32_t n = 1;
+
+	if (sbx_store_open(f->state, f->migrations, NULL, &store) != 0)
+		_exit(1);
+	while (n > 0)
+		if (sbx_store_count(store, NOW, 7, NULL, &n) != 0)
+			_exit(2);
+	_exit(0);
+}
+
+/* Two programs count at once. */
+static void test_two(void **state)
+{
+	struct fixture *f = *state;
+	struct sbx_store *store = sbx_store_close(open_filled(f, 700));
+	int status = -1;
+
+	for (int i = 0; i < 2; i++) {
+		pid_t pid = fork();
+
+		assert_true(pid >= 0);
+		if (pid == 0)
+			count_as_child(f);
+	}
+	for (int i = 0; i < 2; i++) {
+		assert_true(wait(&status) > 0);
+		assert_int_equal(status, 0);
+	}
+	store = open_store(f);
+	assert_string_equal(query(f, "SELECT last_id FROM egress_counted"), "700");
+	compare_all(store, true);
+	sbx_store_close(store);
+}
+
 /* SQLite runs out of memory at any point: all of a batch is counted or none. */
 static void test_no_memory(void **state)
 {
@@ -381,7 +420,7 @@ int main(void)
 #define T(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		T(test_as_events), T(test_series), T(test_behind),
-		T(test_foreign_rows), T(test_locked), T(test_no_memory),
+		T(test_foreign_rows), T(test_locked), T(test_two), T(test_no_memory),
 	};
 
 	replace_memory();
