@@ -16,6 +16,7 @@ noinst_LIBRARIES += %reldir%/libsbx-daemon.a
 	%reldir%/access/rates.c %reldir%/access/rates.h \
 	%reldir%/access/sessions.c %reldir%/access/sessions.h \
 	%reldir%/hub/ask.c %reldir%/hub/ask.h \
+	%reldir%/hub/counter.c %reldir%/hub/counter.h \
 	%reldir%/http/call.h \
 	%reldir%/http/reply.c \
 	%reldir%/http/request.h \
@@ -56,3 +57,7 @@ tests_unit_daemon_test_sessions_LDADD = $(daemon_access_test_libs) $(CMOCKA_LIBS
 check_PROGRAMS += tests/fuzz/daemon/fuzz_access_headers
 tests_fuzz_daemon_fuzz_access_headers_SOURCES = tests/fuzz/daemon/fuzz_access_headers.c
 tests_fuzz_daemon_fuzz_access_headers_LDADD = $(SBX_FUZZ_LIBS) $(daemon_access_test_libs)
+
+check_PROGRAMS += tests/unit/daemon/test_counter
+tests_unit_daemon_test_counter_SOURCES = tests/unit/daemon/test_counter.c tests/unit/store_world.h tests/unit/scratch.h
+tests_unit_daemon_test_counter_LDADD = %reldir%/libsbx-daemon.a $(launcher_run_libs) $(EVENT_LIBS) $(CMOCKA_LIBS)

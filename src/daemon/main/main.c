@@ -69,6 +69,15 @@ static int find_page(struct sbx_daemon *d, const struct sbx_daemon_options *o)
 	return n < 0 ? -ENOMEM : 0;
 }
 
+/* It has a connection of its own, so that it does not wait as long as a request. */
+static int open_counter(struct sbx_daemon *d, struct sbx_err *err)
+{
+	struct sbx_store *store = NULL;
+	int r = sbx_database_open(&d->facts, err, &store);
+
+	return r ? r : sbx_counter_new(d->base, store, &d->counter);
+}
+
 static int open_parts(struct sbx_daemon *d, const struct sbx_daemon_options *o, struct sbx_err *err)
 {
 	int r = sbx_facts_gather_places(&d->facts, err);
@@ -82,10 +91,11 @@ static int open_parts(struct sbx_daemon *d, const struct sbx_daemon_options *o, 
 	d->base = event_base_new();
 	if (!d->base)
 		return -ENOMEM;
-	return sbx_access_new(&(struct sbx_access_options){ .store = d->store,
-							    .hosts = o->hosts,
-							    .n_hosts = o->n_hosts },
-			      err, &d->access);
+	r = sbx_access_new(&(struct sbx_access_options){ .store = d->store,
+							 .hosts = o->hosts,
+							 .n_hosts = o->n_hosts },
+			   err, &d->access);
+	return r ? r : open_counter(d, err);
 }
 
 static char *read_pem(const char *path, struct sbx_err *err)
@@ -193,6 +203,7 @@ static int serve(struct sbx_daemon *d, const struct sbx_daemon_options *o, struc
 
 static void daemon_fini(struct sbx_daemon *d)
 {
+	sbx_counter_free(d->counter);
 	sbx_access_free(d->access);
 	sbx_store_close(d->store);
 	json_decref(d->schemas);

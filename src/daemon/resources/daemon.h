@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "daemon/access/access.h"
+#include "daemon/hub/counter.h"
 #include "launcher/host/facts.h"
 #include "store/store.h"
 
@@ -20,6 +21,7 @@ struct sbx_daemon {
 	char *web_dir;	 /* the page's files; may not exist */
 	json_t *schemas; /* of answers (api-schemas.json) */
 	struct sbx_access *access;
+	struct sbx_counter *counter; /* of refusals */
 };
 
 #endif
