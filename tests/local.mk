@@ -152,7 +152,9 @@ EXTRA_DIST += \
 	%reldir%/system/test_secrets.py \
 	%reldir%/system/test_secrets_page.py \
 	%reldir%/system/test_sbxd_access.py \
+	%reldir%/system/test_sbxd_attach.py \
 	%reldir%/system/test_sbxd_core.py \
+	%reldir%/system/test_sbxd_matrix.py \
 	%reldir%/system/test_selftest.py \
 	%reldir%/system/test_overlay.py \
 	%reldir%/system/test_passed_directories.py \

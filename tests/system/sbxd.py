@@ -182,8 +182,8 @@ def events(lines):
 
 
 class Service(Api):
-    def __init__(self, sbx, args=(), root=False, env=None):
-        super().__init__(os.path.join(sbx.runtime, "api.sock"))
+    def __init__(self, sbx, args=(), root=False, env=None, where=None):
+        super().__init__(where or os.path.join(sbx.runtime, "api.sock"))
         self.sbx, self.args, self.root, self.env = sbx, list(args), root, env
         self.start()
 
@@ -206,11 +206,11 @@ class Service(Api):
 
 
 @contextlib.contextmanager
-def service(sbx, args=(), root=False, env=None):
+def service(sbx, args=(), root=False, env=None, where=None):
     """A running sbxd, which must end by itself when it is told."""
     if root:
         sbx.own(0)
-    s = Service(sbx, args, root, env)
+    s = Service(sbx, args, root, env, where)
     try:
         yield s
     finally:

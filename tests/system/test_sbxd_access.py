@@ -2,6 +2,8 @@
 """sbxd: tokens, sessions, Host and Origin, rates."""
 import contextlib
 import http.client
+import json
+import os
 import re
 import sqlite3
 import time
@@ -251,3 +253,49 @@ def test_connections_of_another_user_are_limited(sbx):
         assert s.get("/healthz")
     with service(sbx, root=True) as s:
         assert Api(s.where, uid=OTHER_UID).get("/healthz")
+
+
+# --- from inside a sandbox ---
+
+LOOK = """
+import errno, json, socket, sys
+seen = {}
+for where in sys.argv[1:]:
+    unix = where[0] == "/"
+    s = socket.socket(socket.AF_UNIX if unix else socket.AF_INET)
+    s.settimeout(5)
+    try:
+        s.connect(where if unix else (where.split(":")[0], int(where.split(":")[1])))
+        s.sendall(b"GET /session HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n")
+        out = b""
+        while part := s.recv(4096):
+            out += part
+        body = json.loads(out.split(b"\\r\\n\\r\\n")[1])
+        seen[where] = out.split()[1].decode() + (" peer" if body.get("code") == "peer" else "")
+    except OSError as e:
+        seen[where] = errno.errorcode.get(e.errno, str(e))
+print(json.dumps(seen))
+"""
+
+
+def reached(sbx, args, path, **kw):
+    """What look.py reaches of the service's two addresses: in a sandbox, or with @args None outside."""
+    cmd = ["/usr/bin/python3", os.path.join(sbx.work, "look.py"), path, f"127.0.0.1:{PORT}"]
+    if args is None:
+        r = sbx.run(cmd[1:], [], program=cmd[0], **kw)
+    else:
+        r = sbx.run(args, cmd, **kw)
+    assert r.rc == 0, r
+    return json.loads(r.out)
+
+
+def test_nothing_inside_reaches_the_service(sbx):
+    sbx.put("look.py", LOOK)
+    path = os.path.join(sbx.work, "api.sock")  # in a directory that the sandbox has
+    sbx.profile("net", "network:\n  mode: fetch\n  allow: ['files.test:443']\n")
+    with service(sbx, [*TCP, "--socket", path], where=path) as s:
+        assert reached(sbx, None, path) == {path: "200", f"127.0.0.1:{PORT}": "401"}
+        for profile in "none", "net":
+            seen = reached(sbx, ["--profile", profile], path)
+            assert seen[path] == "403 peer" and seen[f"127.0.0.1:{PORT}"] in ("ECONNREFUSED", "ENETUNREACH"), seen
+        assert s.get("/healthz")
