@@ -7,31 +7,67 @@
 
 #include "daemon/resources/daemon.h"
 #include "daemon/resources/print.h"
+#include "store/store_service.h"
 
-struct found {
-	const struct sbx_principal *principal;
-	json_t *sandbox; /* NULL: it is not the caller's to see */
+/* --- owners --- */
+
+struct owner {
+	json_t *sandbox; /* borrowed; gets what the row tells */
+	uid_t uid;
 };
+
+static int take_owner(const struct sbx_store_api_sandbox *s, void *userdata)
+{
+	struct owner *o = userdata;
+
+	o->uid = s->owner_uid;
+	json_object_set_new(o->sandbox, "owner", sbx_print_text(s->owner));
+	json_object_set_new(o->sandbox, "metadata", sbx_print_json(s->metadata_json));
+	json_object_set_new(o->sandbox, "timeout_at", sbx_print_time(s->timeout_ms));
+	return 0;
+}
+
+int sbx_sandbox_owner(struct sbx_store *store, json_t *sandbox, uid_t *ret_uid, struct sbx_err *err)
+{
+	const char *id = json_string_value(json_object_get(sandbox, "id"));
+	struct owner o = { .sandbox = sandbox, .uid = getuid() };
+	int r = sbx_store_api_sandbox_get(store, id ? id : "", take_owner, &o, err);
+
+	if (r == SBX_STORE_E_UNKNOWN) {
+		json_object_set_new(sandbox, "owner", json_null());
+		json_object_set_new(sandbox, "metadata", json_object());
+		json_object_set_new(sandbox, "timeout_at", json_null());
+		r = 0;
+	}
+	*ret_uid = o.uid;
+	return r;
+}
+
+/* --- one --- */
 
 static int take(const struct sbx_store_sandbox_row *s, void *userdata)
 {
-	struct found *f = userdata;
+	json_t **sandbox = userdata;
 
-	if (sbx_principal_sees(f->principal, s->workspace, getuid()))
-		f->sandbox = sbx_print_sandbox(s);
-	return 0;
+	*sandbox = sbx_print_sandbox(s);
+	return *sandbox ? 0 : -ENOMEM;
 }
 
 json_t *sbx_call_sandbox(struct sbx_call *call, const char *id)
 {
-	struct found f = { .principal = &call->principal };
+	struct sbx_store *store = call->daemon->store;
 	struct sbx_err err = { 0 };
-	int r = sbx_id_is_valid(id) ?
-			sbx_store_sandbox_get(call->daemon->store, id, take, &f, &err) :
-			SBX_STORE_E_UNKNOWN;
+	json_t *sandbox = NULL;
+	const char *workspace;
+	uid_t owner = (uid_t)-1;
+	int r = sbx_id_is_valid(id) ? sbx_store_sandbox_get(store, id, take, &sandbox, &err) :
+				      SBX_STORE_E_UNKNOWN;
 
-	if (r == 0 && f.sandbox)
-		return f.sandbox;
+	r = r ? r : sbx_sandbox_owner(store, sandbox, &owner, &err);
+	workspace = json_string_value(json_object_get(sandbox, "workspace"));
+	if (r == 0 && sbx_principal_sees(&call->principal, workspace, owner))
+		return sandbox;
+	json_decref(sandbox);
 	if (r >= 0)
 		sbx_reply_unknown(call, "sandbox");
 	else

@@ -4,12 +4,18 @@
 
 #include "daemon/http/call.h"
 #include "daemon/hub/ask.h"
+#include "store/store.h"
 
 /* The sandbox that a path names. */
 
 /* The row of sandbox @id as an object of the API, owned by the caller. NULL: it was answered, also
  * where the caller may not see it. */
 json_t *sbx_call_sandbox(struct sbx_call *call, const char *id);
+
+/* Adds to @sandbox, an object of the API, what the service knows of the sandboxes that it started:
+ * owner, metadata, timeout_at. Others are the service's own user's. 0 or -errno. */
+int sbx_sandbox_owner(struct sbx_store *store, json_t *sandbox, uid_t *ret_uid,
+		      struct sbx_err *err);
 
 /* Asks the launcher of a sandbox that sbx_call_sandbox() found. */
 void sbx_call_ask(struct sbx_call *call, const char *id, json_t *request_take, sbx_ask_fn fn,

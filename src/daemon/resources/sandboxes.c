@@ -31,14 +31,32 @@ static int take_row(const struct sbx_store_sandbox_row *s, void *userdata)
 		return 1;
 	}
 	p->cursor = s->cursor;
-	if (sbx_principal_sees(&p->call->principal, s->workspace, getuid()))
-		json_array_append_new(p->items, sbx_print_sandbox(s));
+	json_array_append_new(p->items, sbx_print_sandbox(s));
+	return 0;
+}
+
+/* The filter leaves what the caller sees; this judges each all the same, and adds the owners. */
+static int judge_rows(struct page *p, struct sbx_err *err)
+{
+	for (size_t i = json_array_size(p->items); i-- > 0;) {
+		json_t *sandbox = json_array_get(p->items, i);
+		const char *workspace =
+			json_string_value(json_object_get(sandbox, "workspace"));
+		uid_t owner;
+		int r = sbx_sandbox_owner(p->call->daemon->store, sandbox, &owner, err);
+
+		if (r < 0)
+			return r;
+		if (!sbx_principal_sees(&p->call->principal, workspace, owner))
+			json_array_remove(p->items, i);
+	}
 	return 0;
 }
 
 void sbx_list_sandboxes(struct sbx_call *call)
 {
-	const char *state = sbx_call_text(call, "state"), *workspace = call->principal.workspace;
+	const struct sbx_principal *principal = &call->principal;
+	const char *state = sbx_call_text(call, "state"), *workspace = principal->workspace;
 	struct page p = { .call = call,
 			  .items = json_array(),
 			  .limit = sbx_call_number(call, "limit", LIMIT) };
@@ -46,12 +64,16 @@ void sbx_list_sandboxes(struct sbx_call *call)
 		.live = state && strcmp(state, "live") == 0,
 		.state = state && strcmp(state, "live") != 0 ? state : NULL,
 		.workspace = workspace[0] ? workspace : sbx_call_text(call, "workspace"),
+		.by_owner = principal->own_only,
+		.owner_uid = principal->uid,
 		.before = sbx_call_number(call, "cursor", 0),
 		.n_max = (uint32_t)p.limit + 1,
 	};
 	struct sbx_err err = { 0 };
 	int r = sbx_store_sandboxes_each(call->daemon->store, &filter, take_row, &p, &err);
 
+	if (r >= 0)
+		r = judge_rows(&p, &err);
 	if (r >= 0) {
 		sbx_reply_json(call, 200, sbx_print_page(p.items, p.next));
 	} else {
