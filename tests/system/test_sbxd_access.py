@@ -299,3 +299,36 @@ def test_nothing_inside_reaches_the_service(sbx):
             seen = reached(sbx, ["--profile", profile], path)
             assert seen[path] == "403 peer" and seen[f"127.0.0.1:{PORT}"] in ("ECONNREFUSED", "ENETUNREACH"), seen
         assert s.get("/healthz")
+
+
+# --- what a caller sees ---
+
+def own(sbx, sandbox, uid, workspace=None):
+    """The service has started this sandbox for user @uid."""
+    with contextlib.closing(sqlite3.connect(sbx.state + "/sbx.db")) as db:
+        db.execute("INSERT INTO api_sandbox (sandbox_id, owner_uid, owner, metadata, made_ms) VALUES (?, ?, ?, ?, 1)",
+                   (sandbox, uid, f"uid {uid}", '{"k": "v"}'))
+        db.commit()
+
+
+def test_each_sees_its_own(sbx):
+    sbx.own(0)
+    for workspace in "a", "b", "b":
+        assert sbx.run(["--profile", "none", "--workspace", workspace], ["true"], root=True).rc == 0
+    a, b, c = (r["id"] for r in sbx.sandboxes())
+    own(sbx, a, OTHER_UID)
+    own(sbx, b, OTHER_UID + 1)
+    with service(sbx, TCP, root=True) as s:
+        theirs = Api(s.where, uid=OTHER_UID)
+        in_b = s.tcp(PORT, new_token(sbx, "b", "--role", "viewer", "--workspace", "b", root=True))
+        for api, sees in (s, [c, b, a]), (theirs, [a]), (in_b, [c, b]):
+            assert [x["id"] for x in api.get("/sandboxes")["items"]] == sees
+            for i in a, b, c:
+                assert api.ask("GET", "/sandboxes/" + i).status == (200 if i in sees else 404)
+        one = theirs.get("/sandboxes/" + a)
+        assert (one["owner"], one["metadata"], one["timeout_at"]) == (f"uid {OTHER_UID}", {"k": "v"}, None)
+        assert s.get("/sandboxes/" + c)["owner"] is None
+        assert in_b.get("/sandboxes?workspace=a")["items"] == [] and len(in_b.get("/sandboxes?workspace=b")["items"]) == 2
+        assert [x["id"] for x in s.get("/sandboxes?workspace=a")["items"]] == [a]
+        page = in_b.get("/sandboxes?limit=1")
+        assert [x["id"] for x in in_b.get("/sandboxes?limit=1&cursor=" + page["next_cursor"])["items"]] == [b]

@@ -40,8 +40,7 @@ static int judge_rows(struct page *p, struct sbx_err *err)
 {
 	for (size_t i = json_array_size(p->items); i-- > 0;) {
 		json_t *sandbox = json_array_get(p->items, i);
-		const char *workspace =
-			json_string_value(json_object_get(sandbox, "workspace"));
+		const char *workspace = json_string_value(json_object_get(sandbox, "workspace"));
 		uid_t owner;
 		int r = sbx_sandbox_owner(p->call->daemon->store, sandbox, &owner, err);
 
@@ -69,9 +68,13 @@ void sbx_list_sandboxes(struct sbx_call *call)
 		.before = sbx_call_number(call, "cursor", 0),
 		.n_max = (uint32_t)p.limit + 1,
 	};
+	const char *wanted = sbx_call_text(call, "workspace");
 	struct sbx_err err = { 0 };
-	int r = sbx_store_sandboxes_each(call->daemon->store, &filter, take_row, &p, &err);
+	int r = 0;
 
+	/* of another workspace it sees none */
+	if (!workspace[0] || !wanted || strcmp(wanted, workspace) == 0)
+		r = sbx_store_sandboxes_each(call->daemon->store, &filter, take_row, &p, &err);
 	if (r >= 0)
 		r = judge_rows(&p, &err);
 	if (r >= 0) {
