@@ -330,5 +330,6 @@ def test_each_sees_its_own(sbx):
         assert s.get("/sandboxes/" + c)["owner"] is None
         assert in_b.get("/sandboxes?workspace=a")["items"] == [] and len(in_b.get("/sandboxes?workspace=b")["items"]) == 2
         assert [x["id"] for x in s.get("/sandboxes?workspace=a")["items"]] == [a]
+        assert [x["id"] for x in theirs.get("/sandboxes?limit=1")["items"]] == [a]
         page = in_b.get("/sandboxes?limit=1")
         assert [x["id"] for x in in_b.get("/sandboxes?limit=1&cursor=" + page["next_cursor"])["items"]] == [b]
