@@ -21,6 +21,7 @@ SBX_WEB_PARTS = \
 	%reldir%/src/api/events.ts \
 	%reldir%/src/api/hooks.ts \
 	%reldir%/src/api/live.ts \
+	%reldir%/src/api/output.ts \
 	%reldir%/src/api/rules.ts \
 	%reldir%/src/api/types.ts \
 	%reldir%/src/app/app.tsx \

@@ -97,6 +97,28 @@ test("events come as they happen, names as text", () =>
 		assert.equal(await table.getByText("other.example.org").count(), 0);
 	}));
 
+test("a page in the background has no connection, and misses no event", () =>
+	visit(usualState(), {}, async ({ page, open, service, asked }) => {
+		await open(`#/sandboxes/${ID}`);
+		await page.getByText("live", { exact: true }).first().waitFor();
+		service.emit(event(70, { name: "first.example.org" }));
+		await page.getByText("first.example.org:443").waitFor();
+		const hide = (hidden) =>
+			page.evaluate((hidden) => {
+				Object.defineProperty(document, "hidden", { configurable: true, value: hidden });
+				document.dispatchEvent(new Event("visibilitychange"));
+			}, hidden);
+		await hide(true);
+		while (service.followers.size > 0) await page.waitForTimeout(20);
+		service.emit(event(71, { name: "second.example.org" }));
+		await hide(false);
+		await page.getByText("second.example.org:443").waitFor();
+		assert.equal(
+			asked("GET", "/events").some((r) => r.query.after === "70"),
+			true,
+		);
+	}));
+
 test("live lists: a refusal stays beside the field, a change says what it cut", () =>
 	visit(usualState(), {}, async ({ page, open, asked, expected }) => {
 		expected.push(/422/);

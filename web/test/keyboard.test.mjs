@@ -71,7 +71,10 @@ test("a new view has the focus on its heading and a title", () =>
 		await page.getByRole("link", { name: "Review tasks" }).focus();
 		await page.keyboard.press("Enter");
 		await page.getByRole("heading", { name: "Review tasks" }).waitFor();
-		assert.equal(await page.evaluate(() => document.activeElement.textContent), "Review tasks");
+		assert.equal(
+			await page.evaluate(() => document.activeElement.outerHTML),
+			`<h1 tabindex="-1">Review tasks</h1>`,
+		);
 		assert.equal(await page.title(), "Review tasks – sbx");
 	}));
 
@@ -88,9 +91,15 @@ test("a dialog keeps the focus, Escape closes it, the focus goes back", () =>
 			);
 			assert.ok(inside, "the focus left the dialog");
 		}
+		const focused = () => page.evaluate(() => document.activeElement.getAttribute("aria-label"));
 		await page.keyboard.press("Escape");
 		await page.getByRole("dialog").waitFor({ state: "detached" });
-		assert.equal(await page.evaluate(() => document.activeElement.getAttribute("aria-label")), `Kill ${ID}`);
+		assert.equal(await focused(), `Kill ${ID}`);
+		await page.keyboard.press("Enter");
+		await page.getByRole("button", { name: "Cancel" }).focus();
+		await page.keyboard.press("Enter");
+		await page.getByRole("dialog").waitFor({ state: "detached" });
+		assert.equal(await focused(), `Kill ${ID}`);
 		assert.equal(asked("DELETE", `/sandboxes/${ID}`).length, 0);
 	}));
 

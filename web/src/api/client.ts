@@ -72,7 +72,7 @@ export type Query = Record<string, string | number | null | undefined>;
 
 export const get = async <T>(path: string, query?: Query): Promise<T> =>
 	json<T>(await send("GET", apiUrl(path, query)));
-export const post = async <T>(path: string, body: unknown): Promise<T> =>
+export const post = async <T>(path: string, body?: unknown): Promise<T> =>
 	json<T>(await send("POST", apiUrl(path), body));
 export const put = async <T>(path: string, body: unknown): Promise<T> =>
 	json<T>(await send("PUT", apiUrl(path), body));

@@ -15,6 +15,7 @@ export interface EventFilter {
 }
 
 const KEPT = 200;
+const AGAIN_MS = 60_000; // and when the page comes to the front
 
 function passes(event: EgressEvent, f: EventFilter): boolean {
 	return (
@@ -37,7 +38,11 @@ function merge(old: readonly EgressEvent[], more: readonly EgressEvent[]): Egres
 export function useRecentEvents(filter: EventFilter): Loaded<EgressEvent[]> {
 	const key = JSON.stringify(filter);
 	const [events, setEvents] = useState<EgressEvent[]>([]);
-	const first = useLoad(() => get<List<EgressEvent>>("/events", { ...filter, limit: KEPT } as Query), [key]);
+	const first = useLoad(
+		() => get<List<EgressEvent>>("/events", { ...filter, limit: KEPT } as Query),
+		[key],
+		AGAIN_MS,
+	);
 	useEffect(() => setEvents([]), [key]);
 	useEffect(() => {
 		if (first.data) setEvents((old) => merge(old, first.data!.items));

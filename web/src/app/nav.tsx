@@ -22,7 +22,7 @@ function Live() {
 }
 
 export function Nav({ route, session, onLogout }: { route: Route; session: Session; onLogout: () => void }) {
-	const logout = () => void post("/session/logout", {}).then(onLogout, onLogout);
+	const logout = () => void post("/session/logout").then(onLogout, onLogout);
 	return (
 		<header class="bar">
 			<a class="brand" href={href("sandboxes")} aria-label="sbx: sandboxes">

@@ -69,6 +69,8 @@ function listEvents({ service, state, query, request, response }, sandbox = quer
 		return page(state.events.filter(keep).reverse(), query);
 	response.writeHead(200, { "Content-Type": "text/event-stream" });
 	response.write(":\n\n");
+	const after = Number(request.headers["last-event-id"] ?? query.get("after") ?? NaN);
+	for (const e of state.events.filter((e) => e.id > after)) service.send(response, e);
 	service.followers.add(response);
 	response.on("close", () => service.followers.delete(response));
 	return undefined;

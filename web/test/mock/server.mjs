@@ -28,8 +28,11 @@ class Service {
 	// A new event: into the state and to those who follow.
 	emit(event) {
 		this.state.events.push(event);
-		for (const response of this.followers)
-			response.write(`id: ${event.id}\ndata: ${JSON.stringify(event)}\n\n`);
+		for (const response of this.followers) this.send(response, event);
+	}
+
+	send(response, event) {
+		response.write(`id: ${event.id}\ndata: ${JSON.stringify(event)}\n\n`);
 	}
 
 	async static(path, response) {
