@@ -11,7 +11,7 @@ after(stopBrowser);
 // The view, where it is, a text that is there when it is loaded, and how long its plots are given.
 const VIEWS = [
 	["sandboxes", "#/sandboxes", "text=24083cd4e153", 3500],
-	["sandbox", "#/sandboxes/24083cd4e153", "text=no_new_privs", 4000],
+	["sandbox", "#/sandboxes/24083cd4e153", "text=reset by the broker", 4000],
 	["sandbox-hostile", "#/sandboxes/bad000000bad", "text=</td><script>"],
 	["refusals", "#/refusals", "text=Over time"],
 	["refusals-events", "#/refusals?by=name&key=telemetry.example.org", "text=Refusals of"],

@@ -137,9 +137,9 @@ export interface Denials extends List<Denial> {
 export interface Rule {
 	id: number;
 	workspace: string | null;
-	type: string;
-	pattern: string;
-	action: "allow" | "deny";
+	type: string | null;
+	pattern: string | null;
+	action: "allow" | "deny" | null;
 	priority: number;
 	enabled: boolean;
 	is_floor: boolean;

@@ -15,8 +15,10 @@ export function Dialog({ title, onClose, children }: Props) {
 
 	useEffect(() => {
 		const before = document.activeElement;
-		ref.current?.showModal();
+		const dialog = ref.current!;
+		dialog.showModal();
 		return () => {
+			dialog.close(); // as long as it is open, nothing outside takes the focus
 			if (before instanceof HTMLElement && before.isConnected) before.focus();
 			else document.querySelector<HTMLElement>("h1")?.focus();
 		};

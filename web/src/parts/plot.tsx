@@ -12,7 +12,7 @@ export interface PlotProps {
 	format: (value: number) => string;
 	bars?: boolean;
 	height?: number;
-	seconds?: number; // the span that is shown; all of it otherwise
+	seconds?: number; // the least span that is shown
 }
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -23,7 +23,7 @@ function colour(name: string): string {
 
 // Bars stand on their times: half a step more on either side.
 function span(props: PlotProps, min: number, max: number): [number, number] {
-	if (props.seconds) return [max - props.seconds, max];
+	if (props.seconds) return [Math.min(min, max - props.seconds), max];
 	const [first = min, second = max] = props.times;
 	const half = props.bars ? (second - first) / 2 : 0;
 	return [min - half, max + half];

@@ -94,12 +94,15 @@ const detail = {
 	],
 	limits: {
 		enforce: "strict",
-		memory: { asked: 1_073_741_824, ceiling: 4_294_967_296, enforced_by: "cgroup" },
+		memory_bytes: { asked: 1_073_741_824, ceiling: 4_294_967_296, enforced_by: "cgroup" },
+		cpus_milli: { asked: 1500, ceiling: null, enforced_by: "cgroup" },
 		pids: { asked: 512, ceiling: null, enforced_by: "cgroup" },
-		wall: { asked: 3600, ceiling: null, enforced_by: "launcher" },
+		disk_bytes: { asked: null, ceiling: null, enforced_by: "nothing" },
+		wall_time_ms: { asked: 3_600_000, ceiling: null, enforced_by: "launcher" },
 	},
 	selftest: [
-		{ probe: "no_new_privs", ok: true, detail: "set" },
+		{ probe: "caps", ok: true, detail: "none" },
+		...Array(9).fill({ probe: "connect_refused", ok: true, detail: "reset by the broker" }),
 		{ probe: "direct connection", ok: true, detail: "refused: Network is unreachable" },
 		{ probe: "metadata service", ok: true, detail: "refused" },
 	],

@@ -39,7 +39,8 @@ export function RuleDialog({ workspace, rule, onClose, onDone }: Props) {
 		event.preventDefault();
 		void saving.start(async () => {
 			if (rule) {
-				const got = await changeRule(rule, draft() as Partial<Rule>);
+				const { type: _, ...change } = draft(); // a rule keeps its type
+				const got = await changeRule(rule, change);
 				onDone(`Rule ${rule.id} is changed.${followedText(got)}`);
 			} else {
 				const got = await addRule(
@@ -67,10 +68,12 @@ export function RuleDialog({ workspace, rule, onClose, onDone }: Props) {
 						<option value="allow">allow</option>
 						<option value="deny">deny</option>
 					</ChoiceField>
-					<ChoiceField label="Of" value={type} onChange={setType}>
-						<option value="network">the network</option>
-						<option value="tool">a tool</option>
-					</ChoiceField>
+					{rule ? null : (
+						<ChoiceField label="Of" value={type} onChange={setType}>
+							<option value="network">the network</option>
+							<option value="tool">a tool</option>
+						</ChoiceField>
+					)}
 					<TextField
 						label="Priority, lowest first"
 						type="number"

@@ -85,7 +85,7 @@ interface Props {
 export function RuleTable({ rules, mayChange, onEdit, onDone, empty }: Props) {
 	const columns: Column<Rule>[] = [
 		{ head: "Priority", numeric: true, cell: (r) => (r.is_floor ? <Lock label="floor" /> : r.priority) },
-		{ head: "Action", cell: (r) => <Badge word={r.action} /> },
+		{ head: "Action", cell: (r) => (r.action ? <Badge word={r.action} /> : "–") },
 		{
 			head: "Pattern",
 			wide: true,

@@ -9,7 +9,8 @@ import { Panel, ProblemNote } from "../../parts/note";
 import { Plot } from "../../parts/plot";
 
 const POLL_MS = 1000;
-const KEPT = 180;
+const KEPT = 300;
+const LEAST_S = 30;
 
 interface Series {
 	times: number[];
@@ -60,7 +61,7 @@ export function UsagePanel({ id }: { id: string }) {
 						CPU <strong>{cpu}</strong>
 					</figcaption>
 					<Plot
-						seconds={KEPT}
+						seconds={LEAST_S}
 						label={`CPU over time, now ${cpu}`}
 						name="CPU"
 						times={series.times}
@@ -74,7 +75,7 @@ export function UsagePanel({ id }: { id: string }) {
 						<small>at most {bytes(data?.memory_peak_bytes)}</small>
 					</figcaption>
 					<Plot
-						seconds={KEPT}
+						seconds={LEAST_S}
 						label={`Memory over time, now ${memory}`}
 						name="Memory"
 						times={series.times}
@@ -90,7 +91,7 @@ export function UsagePanel({ id }: { id: string }) {
 						</small>
 					</figcaption>
 					<Plot
-						seconds={KEPT}
+						seconds={LEAST_S}
 						label={`Flows over time, now ${flows}`}
 						name="Flows"
 						times={series.times}
