@@ -82,6 +82,8 @@ noinst_LIBRARIES += %reldir%/libsbx-rules.a
 %canon_reldir%_libsbx_rules_a_SOURCES = \
 	%reldir%/rules/database.c \
 	%reldir%/rules/database.h \
+	%reldir%/rules/rule_check.c \
+	%reldir%/rules/rule_check.h \
 	%reldir%/rules/rules_load.c \
 	%reldir%/rules/rules_load.h \
 	%reldir%/rules/tool_rules.c \

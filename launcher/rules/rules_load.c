@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "launcher/rules/database.h"
-#include "policy/lists/shipped.h"
+#include "launcher/rules/rule_check.h"
 #include "store/store_rules.h"
 
 struct loading {
@@ -17,15 +17,6 @@ struct loading {
 	size_t n_floors;
 	struct sbx_err *err;
 };
-
-static bool is_shipped(const struct sbx_store_rule *row)
-{
-	if (row->is_floor && row->pattern)
-		for (size_t i = 0; sbx_shipped_floors[i]; i++)
-			if (strcmp(row->pattern, sbx_shipped_floors[i]) == 0)
-				return true;
-	return false;
-}
 
 static int type_of(const char *word)
 {
@@ -86,13 +77,14 @@ static int add_row(const struct sbx_store_rule *row, void *userdata)
 		return refuse(l, row, "it has no pattern");
 	if (!is_clean(row->pattern))
 		return refuse(l, row, "its pattern is not printable text");
-	if (type == SBX_RULE_NETWORK && is_shipped(row))
+	if (sbx_rule_is_shipped(row))
 		return 0;
-	l->n_floors += row->is_floor;
-	if (l->rules.n - l->n_floors >= SBX_RULES_MAX || l->n_floors > SBX_RULES_MAX)
+	if ((row->is_floor ? l->n_floors : l->rules.n - l->n_floors) >= SBX_RULES_MAX)
 		return refuse(l, row, "there are more rules than a sandbox can have");
 	r = sbx_rules_add(&l->rules, row->id, (enum sbx_rule_type)type, (enum sbx_action)action,
 			  row->priority, row->is_floor, row->workspace == NULL, row->pattern, &why);
+	if (r == 0)
+		l->n_floors += row->is_floor;
 	return r > 0 ? refuse(l, row, why.msg) : r;
 }
 

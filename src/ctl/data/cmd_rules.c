@@ -10,6 +10,7 @@
 #include "ctl/data/rule_row.h"
 #include "ctl/frame/places.h"
 #include "ctl/print/table.h"
+#include "launcher/rules/rule_check.h"
 #include "policy/forms/option_form.h"
 #include "policy/forms/units.h"
 

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/span.h"
 #include "ctl/data/rule_row.h"
+#include "launcher/rules/rule_check.h"
 #include "policy/forms/option_form.h"
 #include "policy/forms/suggest.h"
 #include "policy/forms/units.h"

@@ -2,11 +2,8 @@
 #include "ctl/data/rule_row.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/cleanup.h"
-#include "policy/decide/rules.h"
-#include "policy/forms/units.h"
 
 json_t *sbx_rule_json(const struct sbx_store_rule *r)
 {
@@ -28,58 +25,6 @@ json_t *sbx_rule_json(const struct sbx_store_rule *r)
 	json_object_set_new(o, "changed_ms",
 			    r->changed_ms ? json_integer(r->changed_ms) : json_null());
 	return o;
-}
-
-/* --- checks --- */
-
-const char *sbx_rule_check_type(const char *s)
-{
-	return strcmp(s, "network") == 0 || strcmp(s, "tool") == 0 ? NULL :
-								     "it must be network or tool";
-}
-
-const char *sbx_rule_check_action(const char *s)
-{
-	return strcmp(s, "allow") == 0 || strcmp(s, "deny") == 0 ? NULL :
-								   "it must be allow or deny";
-}
-
-const char *sbx_rule_check_priority(const char *s)
-{
-	uint64_t n;
-
-	return sbx_count_parse(s, &n) == 0 && n <= SBX_RULE_PRIORITY_MAX ?
-		       NULL :
-		       "it must be a number from 0 to 1000000; the lowest is the first";
-}
-
-int sbx_rule_check(const struct sbx_store_rule *r, struct sbx_err *err)
-{
-	struct sbx_rules rules = { 0 };
-	int e;
-
-	if (!r->type || sbx_rule_check_type(r->type)) {
-		sbx_err_set(err, "type: it must be network or tool");
-		return SBX_PROFILE_E_INVALID;
-	}
-	if (!r->action || sbx_rule_check_action(r->action)) {
-		sbx_err_set(err, "action: it must be allow or deny");
-		return SBX_PROFILE_E_INVALID;
-	}
-	if (!r->pattern || !r->pattern[0] || strlen(r->pattern) > SBX_STORE_PATTERN_MAX) {
-		sbx_err_set(err, "pattern: it must have 1 to %d bytes", SBX_STORE_PATTERN_MAX);
-		return SBX_PROFILE_E_INVALID;
-	}
-	if (r->note && strlen(r->note) > SBX_STORE_NOTE_MAX) {
-		sbx_err_set(err, "note: it must have at most %d bytes", SBX_STORE_NOTE_MAX);
-		return SBX_PROFILE_E_INVALID;
-	}
-	e = sbx_rules_add(&rules, r->id,
-			  strcmp(r->type, "tool") == 0 ? SBX_RULE_TOOL : SBX_RULE_NETWORK,
-			  strcmp(r->action, "allow") == 0 ? SBX_ALLOW : SBX_DENY, r->priority,
-			  r->is_floor, !r->workspace, r->pattern, err);
-	sbx_rules_fini(&rules);
-	return e;
 }
 
 /* --- YAML --- */

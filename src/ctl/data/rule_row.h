@@ -11,10 +11,6 @@
 /* The definition `rule` of the schema, and one line of an export. */
 json_t *sbx_rule_json(const struct sbx_store_rule *r);
 
-/* Would planning take this rule? The pattern is parsed as planning does. 0;
- * SBX_PROFILE_E_INVALID with @err; -ENOMEM. */
-int sbx_rule_check(const struct sbx_store_rule *r, struct sbx_err *err);
-
 /* Rules that a file has. Texts are owned. */
 struct sbx_rule_file {
 	struct sbx_store_rule *v;
@@ -34,10 +30,5 @@ int sbx_rule_file_read(const char *text, size_t n, const char *file,
 		       struct sbx_rule_file *ret);
 /* Print a rule as an item of a YAML list. */
 void sbx_rule_print_yaml(FILE *out, const struct sbx_store_rule *r);
-
-/* Checks for options. */
-const char *sbx_rule_check_type(const char *s);
-const char *sbx_rule_check_action(const char *s);
-const char *sbx_rule_check_priority(const char *s);
 
 #endif

@@ -78,6 +78,22 @@ static void test_load(void **state)
 	sbx_rules_fini(&rules);
 }
 
+/* A floor of the host needs no other rule before it. */
+static void test_a_floor_alone(void **state)
+{
+	struct fixture *f = *state;
+	struct sbx_rules rules;
+
+	sbx_store_close(open_store(f));
+	exec(f,
+	     "INSERT INTO sandbox_rule (rule_type, pattern, action, is_floor) "
+	     "VALUES ('network', 'own.example', 'deny', 1), ('network', 'b.example', 'deny', 1)");
+	assert_int_equal(load(f, NULL, &rules), 0);
+	assert_int_equal(rules.n, 2);
+	assert_true(rules.v[0].is_floor && rules.v[1].is_floor);
+	sbx_rules_fini(&rules);
+}
+
 /* One row that is not understood refuses all; the same row, mended, is a rule. */
 static void test_rows_that_refuse(void **state)
 {
@@ -138,7 +154,8 @@ static void test_foreign_words(void **state)
 		snprintf(sql, sizeof(sql),
 			 "PRAGMA ignore_check_constraints=1; " INSERT
 			 "('w', 'tool', 'x', 'deny'); UPDATE sandbox_rule SET %s = '%s' "
-			 "WHERE workspace = 'w'", columns[i][0], i == 2 ? "" : "x");
+			 "WHERE workspace = 'w'",
+			 columns[i][0], i == 2 ? "" : "x");
 		assert_int_equal(sqlite3_open(f->db, &db), SQLITE_OK);
 		assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
 		sqlite3_close(db);
@@ -177,7 +194,7 @@ int main(void)
 #define T(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		T(test_no_database),   T(test_load),	 T(test_rows_that_refuse),
-		T(test_foreign_words), T(test_no_store),
+		T(test_foreign_words), T(test_no_store), T(test_a_floor_alone),
 	};
 
 	return cmocka_run_group_tests_name("rules_load", tests, NULL, NULL);
