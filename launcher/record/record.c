@@ -90,7 +90,8 @@ int sbx_record_prepare(struct sbx_recorder *r)
 
 	if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
 		return -EIO;
-	return sbx_fold_new(sbx_limits_default.n_event_keys, SBX_FOLD_LAUNCHER_MS, seed, &r->fold);
+	return sbx_fold_new(sbx_limits_default.n_event_keys, SBX_FOLD_LAUNCHER_MS,
+			    SBX_FOLD_EARLY_MS, seed, &r->fold);
 }
 
 int sbx_record_begin(struct sbx_recorder *r, const struct sbx_facts *f,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The sandbox's events. The broker folds its events; here they are folded once more, together
- * with the launcher's own, and written at most four times a second in one transaction.
+ * with the launcher's own, and written in one transaction for each time that the fold gives some:
+ * four times a second, and for early events at most SBX_FOLD_EARLY_MAX times in a window.
  *
  * Another process may hold the database's lock (a backup, another sandbox's start). The disk may
  * be full; the command may have filled it. Events that cannot be written stay in memory, and

@@ -3,10 +3,20 @@
 /*
  * The event folder.
  *
- * Slots live in one slab allocated at the start. A used slot is in a hash chain and in a list. The
- * list is in the order of first sight, in which the windows end too, so a flush takes from the
- * list's head and never searches. Free slots are stacked: a quiet sandbox uses the same few slots
- * again and again, and the rest of the slab is never paged in.
+ * Slots live in one slab allocated at the start. A used slot is in a hash chain and in one of three
+ * lists:
+ *
+ *     new event ---> EARLY ---> KNOWN <---> HELD <--- new event, if too many are early
+ *                   (emitted)     |   (emitted)
+ *                                 v a window later
+ *                                free
+ *
+ * A slot that is EARLY is emitted soon, one that is HELD with the end of its window. A KNOWN slot
+ * holds no event: it says that an equal one was emitted less than a window ago. Every slot stays in
+ * a list for the same time, so a list is in the order in which they leave it: a flush takes from
+ * the heads and never searches. A new event takes the oldest KNOWN slot if no other is free. Free
+ * slots are stacked: a quiet sandbox uses the same few slots again and again, and the rest of the
+ * slab is never paged in.
  *
  * The overflow rows, one per action, stand outside the slab: there is always room for a count.
  * Incoming events that are overflow rows already (the broker's, seen by the launcher) go there
@@ -29,12 +39,20 @@
 #define N_KEYS_MAX 65536
 #define NONE	   UINT32_MAX
 
+enum place { EARLY, HELD, KNOWN, N_PLACES };
+
 struct slot {
 	struct sbx_event v;
 	uint64_t hash;
-	uint64_t first_ms; /* when the event was first seen, by the caller's clock */
+	uint64_t since_ms; /* when it came into its list, by the caller's clock */
 	uint32_t chain;	   /* next in the bucket; of a free slot: the next free slot */
-	uint32_t next;	   /* next younger */
+	uint32_t older, younger;
+	enum place place;
+};
+
+struct list {
+	uint32_t oldest, youngest;
+	uint32_t stay_ms; /* how long a slot is in it */
 };
 
 struct overflow {
@@ -47,22 +65,23 @@ struct sbx_fold {
 	uint32_t n_slots;
 	uint32_t n_touched; /* slots from here on were never used */
 	uint32_t free_list;
-	uint32_t oldest, youngest;
+	struct list lists[N_PLACES];
+	uint64_t early_since_ms; /* when a window of early events began */
+	uint32_t n_early;	 /* events that were early in it */
 	uint32_t *buckets;
 	uint32_t mask; /* number of buckets - 1; a power of two */
-	uint32_t window_ms;
 	uint64_t seed;
 	uint64_t n_folded, n_overflowed;
 	struct overflow overflow[SBX_N_ACTIONS];
 };
 
-int sbx_fold_new(uint32_t n_keys, uint32_t window_ms, uint64_t seed,
+int sbx_fold_new(uint32_t n_keys, uint32_t window_ms, uint32_t early_ms, uint64_t seed,
 		 struct sbx_fold **ret_fold)
 {
 	struct sbx_fold *f;
 	uint32_t n_buckets = 1;
 
-	if (n_keys == 0 || n_keys > N_KEYS_MAX || window_ms == 0)
+	if (n_keys == 0 || n_keys > N_KEYS_MAX || window_ms == 0 || early_ms > window_ms)
 		return -EINVAL;
 	while (n_buckets < n_keys)
 		n_buckets *= 2;
@@ -77,9 +96,11 @@ int sbx_fold_new(uint32_t n_keys, uint32_t window_ms, uint64_t seed,
 	}
 	f->n_slots = n_keys;
 	f->mask = n_buckets - 1;
-	f->window_ms = window_ms;
 	f->seed = seed;
-	f->free_list = f->oldest = f->youngest = NONE;
+	f->free_list = NONE;
+	for (size_t i = 0; i < N_PLACES; i++)
+		f->lists[i] = (struct list){ NONE, NONE, window_ms };
+	f->lists[EARLY].stay_ms = early_ms;
 	memset(f->buckets, 0xff, n_buckets * sizeof(*f->buckets));
 	*ret_fold = f;
 	return 0;
@@ -151,9 +172,8 @@ static bool same_event(const struct sbx_event *a, const struct sbx_event *b)
 {
 	return a->action == b->action && a->proto == b->proto && a->reason == b->reason &&
 	       a->port == b->port && a->generation == b->generation &&
-	       sbx_addr_equal(&a->addr, &b->addr) &&
-	       strcmp(a->name, b->name) == 0 && strcmp(a->rule, b->rule) == 0 &&
-	       strcmp(a->request, b->request) == 0;
+	       sbx_addr_equal(&a->addr, &b->addr) && strcmp(a->name, b->name) == 0 &&
+	       strcmp(a->rule, b->rule) == 0 && strcmp(a->request, b->request) == 0;
 }
 
 /* --- slots --- */
@@ -169,12 +189,68 @@ static struct slot *slot_find(struct sbx_fold *f, uint64_t hash, const struct sb
 	return NULL;
 }
 
-/* Puts a free slot into its chain and at the young end of the list; NULL: all slots are used. */
+static void list_remove(struct sbx_fold *f, uint32_t i)
+{
+	struct slot *s = &f->slots[i];
+	struct list *l = &f->lists[s->place];
+
+	*(s->older == NONE ? &l->oldest : &f->slots[s->older].younger) = s->younger;
+	*(s->younger == NONE ? &l->youngest : &f->slots[s->younger].older) = s->older;
+}
+
+/* At the young end of a list. */
+static void list_add(struct sbx_fold *f, uint32_t i, enum place place, uint64_t now_ms)
+{
+	struct slot *s = &f->slots[i];
+	struct list *l = &f->lists[place];
+
+	s->place = place;
+	s->since_ms = now_ms;
+	s->older = l->youngest;
+	s->younger = NONE;
+	*(l->youngest == NONE ? &l->oldest : &f->slots[l->youngest].younger) = i;
+	l->youngest = i;
+}
+
+static void release(struct sbx_fold *f, uint32_t i)
+{
+	struct slot *s = &f->slots[i];
+	uint32_t *link = &f->buckets[s->hash & f->mask];
+
+	while (*link != i)
+		link = &f->slots[*link].chain;
+	*link = s->chain;
+	list_remove(f, i);
+	s->chain = f->free_list;
+	f->free_list = i;
+}
+
+/* Is an early event allowed now? Counts it. */
+static bool take_early(struct sbx_fold *f, uint64_t now_ms)
+{
+	uint32_t window_ms = f->lists[HELD].stay_ms;
+
+	if (f->lists[EARLY].stay_ms == 0)
+		return false;
+	if (now_ms < f->early_since_ms || now_ms - f->early_since_ms >= window_ms) {
+		f->early_since_ms = now_ms;
+		f->n_early = 0;
+	}
+	if (f->n_early == SBX_FOLD_EARLY_MAX)
+		return false;
+	f->n_early++;
+	return true;
+}
+
+/* Puts a free slot into its chain and a list; NULL: all slots hold an event. */
 static struct slot *slot_take(struct sbx_fold *f, uint64_t hash, uint64_t now_ms)
 {
-	uint32_t i = f->free_list, *bucket = &f->buckets[hash & f->mask];
+	uint32_t i, *bucket = &f->buckets[hash & f->mask];
 	struct slot *s;
 
+	if (f->free_list == NONE && f->n_touched == f->n_slots && f->lists[KNOWN].oldest != NONE)
+		release(f, f->lists[KNOWN].oldest);
+	i = f->free_list;
 	if (i != NONE)
 		f->free_list = f->slots[i].chain;
 	else if (f->n_touched < f->n_slots)
@@ -183,32 +259,10 @@ static struct slot *slot_take(struct sbx_fold *f, uint64_t hash, uint64_t now_ms
 		return NULL;
 	s = &f->slots[i];
 	s->hash = hash;
-	s->first_ms = now_ms;
-	s->next = NONE;
 	s->chain = *bucket;
 	*bucket = i;
-	if (f->youngest == NONE)
-		f->oldest = i;
-	else
-		f->slots[f->youngest].next = i;
-	f->youngest = i;
+	list_add(f, i, take_early(f, now_ms) ? EARLY : HELD, now_ms);
 	return s;
-}
-
-static void release_oldest(struct sbx_fold *f)
-{
-	uint32_t i = f->oldest;
-	struct slot *s = &f->slots[i];
-	uint32_t *link = &f->buckets[s->hash & f->mask];
-
-	while (*link != i)
-		link = &f->slots[*link].chain;
-	*link = s->chain;
-	f->oldest = s->next;
-	if (f->oldest == NONE)
-		f->youngest = NONE;
-	s->chain = f->free_list;
-	f->free_list = i;
 }
 
 /* --- adding and flushing --- */
@@ -246,6 +300,14 @@ void sbx_fold_add(struct sbx_fold *f, const struct sbx_event *v, uint64_t now_ms
 	}
 	hash = hash_event(f->seed, v);
 	s = slot_find(f, hash, v);
+	if (s && s->place == KNOWN) {
+		uint32_t i = (uint32_t)(s - f->slots);
+
+		list_remove(f, i);
+		list_add(f, i, HELD, now_ms);
+		s->v = *v;
+		return;
+	}
 	if (s) {
 		f->n_folded = sbx_count_add(f->n_folded, 1);
 		add_amounts(&s->v, v);
@@ -261,22 +323,45 @@ void sbx_fold_add(struct sbx_fold *f, const struct sbx_event *v, uint64_t now_ms
 }
 
 /* Does not overflow, even if the clock is near its end or went back. */
-static bool is_due(const struct sbx_fold *f, uint64_t first_ms, uint64_t now_ms)
+static bool is_due(uint64_t since_ms, uint32_t stay_ms, uint64_t now_ms)
 {
-	return now_ms >= first_ms && now_ms - first_ms >= f->window_ms;
+	return now_ms >= since_ms && now_ms - since_ms >= stay_ms;
 }
 
-static void flush(struct sbx_fold *f, bool all, uint64_t now_ms, sbx_fold_emit_fn emit,
-		  void *userdata)
+/* The oldest slot of a list if its time is over, else NONE. */
+static uint32_t due(const struct sbx_fold *f, enum place place, uint64_t now_ms)
 {
-	while (f->oldest != NONE && (all || is_due(f, f->slots[f->oldest].first_ms, now_ms))) {
-		emit(&f->slots[f->oldest].v, userdata);
-		release_oldest(f);
-	}
+	const struct list *l = &f->lists[place];
+
+	if (l->oldest == NONE || !is_due(f->slots[l->oldest].since_ms, l->stay_ms, now_ms))
+		return NONE;
+	return l->oldest;
+}
+
+/* Emits a slot, which becomes KNOWN. */
+static void emit_slot(struct sbx_fold *f, uint32_t i, uint64_t now_ms, sbx_fold_emit_fn emit,
+		      void *userdata)
+{
+	emit(&f->slots[i].v, userdata);
+	list_remove(f, i);
+	list_add(f, i, KNOWN, now_ms);
+}
+
+/* Early events are written together: with one that is due go all. */
+static void flush_early(struct sbx_fold *f, uint64_t now_ms, sbx_fold_emit_fn emit, void *userdata)
+{
+	if (due(f, EARLY, now_ms) != NONE)
+		while (f->lists[EARLY].oldest != NONE)
+			emit_slot(f, f->lists[EARLY].oldest, now_ms, emit, userdata);
+}
+
+static void flush_overflow(struct sbx_fold *f, bool all, uint64_t now_ms, sbx_fold_emit_fn emit,
+			   void *userdata)
+{
 	for (size_t i = 0; i < SBX_N_ELEMENTS(f->overflow); i++) {
 		struct overflow *o = &f->overflow[i];
 
-		if (o->v.count && (all || is_due(f, o->first_ms, now_ms))) {
+		if (o->v.count && (all || is_due(o->first_ms, f->lists[HELD].stay_ms, now_ms))) {
 			emit(&o->v, userdata);
 			o->v.count = 0;
 		}
@@ -285,25 +370,54 @@ static void flush(struct sbx_fold *f, bool all, uint64_t now_ms, sbx_fold_emit_f
 
 void sbx_fold_flush(struct sbx_fold *f, uint64_t now_ms, sbx_fold_emit_fn emit, void *userdata)
 {
-	flush(f, false, now_ms, emit, userdata);
+	uint32_t i;
+
+	while ((i = due(f, KNOWN, now_ms)) != NONE)
+		release(f, i);
+	while ((i = due(f, HELD, now_ms)) != NONE)
+		emit_slot(f, i, now_ms, emit, userdata);
+	flush_early(f, now_ms, emit, userdata);
+	flush_overflow(f, false, now_ms, emit, userdata);
 }
 
+/* In the order in which they came into their lists. */
 void sbx_fold_flush_all(struct sbx_fold *f, sbx_fold_emit_fn emit, void *userdata)
 {
-	flush(f, true, 0, emit, userdata);
+	while (f->lists[KNOWN].oldest != NONE)
+		release(f, f->lists[KNOWN].oldest);
+	for (;;) {
+		uint32_t early = f->lists[EARLY].oldest, held = f->lists[HELD].oldest, i = held;
+
+		if (early != NONE &&
+		    (held == NONE || f->slots[early].since_ms <= f->slots[held].since_ms))
+			i = early;
+		if (i == NONE)
+			break;
+		emit(&f->slots[i].v, userdata);
+		release(f, i);
+	}
+	flush_overflow(f, true, 0, emit, userdata);
+}
+
+static void earlier(uint64_t *first, uint64_t since_ms, uint32_t stay_ms)
+{
+	uint64_t at = since_ms > SBX_FOLD_IDLE - stay_ms ? since_ms : since_ms + stay_ms;
+
+	if (at < *first)
+		*first = at;
 }
 
 uint64_t sbx_fold_next_ms(const struct sbx_fold *f)
 {
 	uint64_t first = SBX_FOLD_IDLE;
 
-	if (f->oldest != NONE)
-		first = f->slots[f->oldest].first_ms;
-	for (size_t i = 0; i < SBX_N_ELEMENTS(f->overflow); i++) {
-		if (f->overflow[i].v.count && f->overflow[i].first_ms < first)
-			first = f->overflow[i].first_ms;
-	}
-	return first > SBX_FOLD_IDLE - f->window_ms ? first : first + f->window_ms;
+	for (size_t i = 0; i < KNOWN; i++)
+		if (f->lists[i].oldest != NONE)
+			earlier(&first, f->slots[f->lists[i].oldest].since_ms, f->lists[i].stay_ms);
+	for (size_t i = 0; i < SBX_N_ELEMENTS(f->overflow); i++)
+		if (f->overflow[i].v.count)
+			earlier(&first, f->overflow[i].first_ms, f->lists[HELD].stay_ms);
+	return first;
 }
 
 uint64_t sbx_fold_n_folded(const struct sbx_fold *f)

@@ -10,6 +10,12 @@
  * Folding of events: equal events that come within one window become one event with a count. Events
  * are equal if they have the same action, proto, addr, port, name, reason, rule, request and
  * generation; bytes add up, and of durations the longest stays.
+ *
+ * An event that has no equal in the window before is emitted early, after some milliseconds; equal
+ * ones that follow are emitted with the window's end. So a burst is one event more, and its first
+ * event is not late. At most SBX_FOLD_EARLY_MAX events of a window are early: in a flood of
+ * different events the others wait for their window's end.
+ *
  * Bounded in memory, and no count is ever lost: past the limit of different events they are added
  * up per action as reason `overflow`. PURE: time comes in, events go out.
  */
@@ -19,6 +25,8 @@ struct sbx_fold;
  * refusal is in the database within a second of the packet, with time left for the write. */
 #define SBX_FOLD_BROKER_MS   500
 #define SBX_FOLD_LAUNCHER_MS 250
+#define SBX_FOLD_EARLY_MS    10
+#define SBX_FOLD_EARLY_MAX   8
 #define SBX_FOLD_IDLE	   UINT64_MAX /* sbx_fold_next_ms: nothing is held */
 
 /* Receives folded events, oldest first. @v is borrowed for the call. The fold must not be used
@@ -27,21 +35,22 @@ typedef void (*sbx_fold_emit_fn)(const struct sbx_event *v, void *userdata);
 
 /*
  * @n_keys: different events held at once, 1..65536 (limits.n_event_keys); takes some 900 bytes
- * each, touched only as they are used. @window_ms: from 1. @seed: random, so that
+ * each, touched only as they are used. @window_ms: from 1. @early_ms: at most that; 0: no event
+ * is early. @seed: random, so that
  * the sandbox cannot choose names that collide. 0, -EINVAL or -ENOMEM.
  */
-int sbx_fold_new(uint32_t n_keys, uint32_t window_ms, uint64_t seed,
+int sbx_fold_new(uint32_t n_keys, uint32_t window_ms, uint32_t early_ms, uint64_t seed,
 		 struct sbx_fold **ret_fold);
 /* Accepts NULL; returns NULL. Drops the events held: flush first. */
 struct sbx_fold *sbx_fold_free(struct sbx_fold *f);
 
 /*
  * Add @v (borrowed; its count is added). @now_ms is of any clock that does not go back, the same in
- * every call. Emits the events that are a window old first. O(1), and never fails.
+ * every call. Emits those that are due first. O(1), and never fails.
  */
 void sbx_fold_add(struct sbx_fold *f, const struct sbx_event *v, uint64_t now_ms,
 		  sbx_fold_emit_fn emit, void *userdata);
-/* Emit the events first seen a window or longer before @now_ms. */
+/* Emit the events whose window is over at @now_ms, or that are early and due. */
 void sbx_fold_flush(struct sbx_fold *f, uint64_t now_ms, sbx_fold_emit_fn emit, void *userdata);
 /* Emit everything. */
 void sbx_fold_flush_all(struct sbx_fold *f, sbx_fold_emit_fn emit, void *userdata);

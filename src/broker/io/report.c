@@ -5,10 +5,11 @@
  * Until RELEASE only the self-test makes events. Its refusals prove that the sandbox is closed:
  * they are held, and dropped when RELEASE comes. Without RELEASE they are sent at STOP.
  *
- * Events are folded for half a second (base/fold.h). The fold gives them to a queue, and the queue
- * is sent. While the launcher does not read, the fold's clock stands still: the fold then gives out
- * no event, and equal events keep adding up. So at most twice limits.n_event_keys events are in
- * memory, and no count is lost.
+ * Events are folded for half a second, the first ones for a moment (base/fold.h). The fold gives
+ * Events are folded for half a second, the first ones for a moment (base/fold.h). The fold gives
+ * them to a queue, and the queue is sent. While the launcher does not read, the fold's clock stands
+ * still: the fold then gives out no event, and equal events keep adding up. So at most twice
+ * limits.n_event_keys events are in memory, and no count is lost.
  */
 
 #include "broker/io/report.h"
@@ -40,6 +41,7 @@ struct sbx_report {
 	int fd; /* borrowed */
 	struct event ev_write, ev_flush;
 	struct sbx_fold *fold;
+	uint64_t flush_at_ms; /* when ev_flush was meant for */
 	uint64_t clock_ms;	 /* the fold's clock: stands still while `queue` is not empty */
 	struct sbx_event *queue; /* from the fold, not sent yet: [first, n) */
 	size_t first, n, n_max;
@@ -188,9 +190,10 @@ static void schedule(struct sbx_report *rep, uint64_t now_ms)
 	uint64_t wait_ms = next_ms > now_ms ? next_ms - now_ms : 0;
 	struct timeval tv = {
 		.tv_sec = (time_t)(wait_ms / 1000),
-		.tv_usec = (suseconds_t)(wait_ms % 1000 * 1000 + 10000),
+		.tv_usec = (suseconds_t)(wait_ms % 1000 * 1000 + 5000),
 	};
 
+	rep->flush_at_ms = next_ms;
 	if (next_ms != SBX_FOLD_IDLE)
 		event_add(&rep->ev_flush, &tv);
 }
@@ -239,6 +242,7 @@ static void on_push(evutil_socket_t fd, short what, void *userdata)
 		push(rep);
 }
 
+/* An event that is due before those that are waited for is waited for. */
 static void record(struct sbx_report *rep, const struct sbx_event *e)
 {
 	if (rep->n == 0)
@@ -246,7 +250,8 @@ static void record(struct sbx_report *rep, const struct sbx_event *e)
 	sbx_fold_add(rep->fold, e, rep->clock_ms, enqueue, rep);
 	if (event_pending(&rep->ev_write, EV_WRITE, NULL))
 		return;
-	if (rep->n || rep->count || !evtimer_pending(&rep->ev_flush, NULL))
+	if (rep->n || rep->count || !evtimer_pending(&rep->ev_flush, NULL) ||
+	    sbx_fold_next_ms(rep->fold) < rep->flush_at_ms)
 		push(rep);
 }
 
@@ -339,6 +344,7 @@ static void drop(const struct sbx_event *v, void *userdata)
 void sbx_report_release(struct sbx_report *rep)
 {
 	sbx_fold_flush_all(rep->fold, drop, NULL);
+	rep->first = rep->n = 0; /* the fold gave these already */
 	rep->ctx->stats = (struct sbx_msg_stats){ 0 };
 	rep->released = true;
 }
@@ -386,7 +392,8 @@ int sbx_report_new(struct sbx_context *ctx, int fd)
 	if (event_assign(&rep->ev_write, ctx->base, fd, EV_WRITE, on_push, rep) < 0 ||
 	    evtimer_assign(&rep->ev_flush, ctx->base, on_push, rep) < 0)
 		return -ENOMEM;
-	return sbx_fold_new(ctx->config.limits.n_event_keys, SBX_FOLD_BROKER_MS, seed, &rep->fold);
+	return sbx_fold_new(ctx->config.limits.n_event_keys, SBX_FOLD_BROKER_MS,
+			    SBX_FOLD_EARLY_MS, seed, &rep->fold);
 }
 
 void sbx_report_free(struct sbx_report *rep)

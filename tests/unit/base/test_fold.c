@@ -59,7 +59,7 @@ static int setup(void **state)
 
 	f->sink = calloc(1, sizeof(*f->sink));
 	*state = f;
-	return sbx_fold_new(8, SBX_FOLD_WINDOW_MS, 42, &f->fold);
+	return sbx_fold_new(8, SBX_FOLD_WINDOW_MS, 0, 42, &f->fold);
 }
 
 static int teardown(void **state)
@@ -111,7 +111,7 @@ static void test_key(void **state)
 	struct sbx_event base = event("a", 1), v[8];
 
 	sbx_fold_free(f->fold);
-	assert_int_equal(sbx_fold_new(9, SBX_FOLD_WINDOW_MS, 42, &f->fold), 0);
+	assert_int_equal(sbx_fold_new(9, SBX_FOLD_WINDOW_MS, 0, 42, &f->fold), 0);
 	for (int i = 0; i < 8; i++)
 		v[i] = base;
 	v[0].action = SBX_ALLOW;
@@ -252,10 +252,109 @@ static void test_counts_saturate(void **state)
 	assert_true(f->sink->v[0].count == UINT64_MAX);
 }
 
-/* Against a plain model: random events and times, all counts, never more held than allowed. */
-static void test_model(void **state)
+#define EARLY_MS 10
+
+/* A fold with early events, in place of the usual one. */
+static void with_early(struct fixture *f, uint32_t n_keys)
+{
+	sbx_fold_free(f->fold);
+	assert_int_equal(sbx_fold_new(n_keys, SBX_FOLD_WINDOW_MS, EARLY_MS, 42, &f->fold), 0);
+}
+
+/* A burst is one event more: its beginning comes early, the rest with the window's end. */
+static void test_early(void **state)
 {
 	struct fixture *f = *state;
+	struct sbx_event v = event("a", 5000);
+
+	with_early(f, 8);
+	add(f, &v, 100);
+	add(f, &v, 105);
+	assert_int_equal(sbx_fold_next_ms(f->fold), 110);
+	sbx_fold_flush(f->fold, 109, emit, f->sink);
+	assert_int_equal(f->sink->n, 0);
+	sbx_fold_flush(f->fold, 110, emit, f->sink);
+	assert_int_equal(f->sink->n, 1);
+	assert_int_equal(f->sink->v[0].count, 2);
+	assert_true(sbx_fold_next_ms(f->fold) == SBX_FOLD_IDLE);
+	for (uint64_t now = 120; now < 1100; now += 20)
+		add(f, &v, now);
+	assert_int_equal(f->sink->n, 1);
+	assert_int_equal(sbx_fold_next_ms(f->fold), 1120);
+	sbx_fold_flush(f->fold, 1120, emit, f->sink);
+	assert_int_equal(f->sink->n, 2);
+	assert_int_equal(f->sink->v[1].count, 49);
+	/* As long as it goes on, it is an event for each window. */
+	for (uint64_t now = 1130; now < 11130; now += 50)
+		add(f, &v, now);
+	assert_true(f->sink->n <= 2 + 10);
+	sbx_fold_flush_all(f->fold, emit, f->sink);
+	assert_int_equal(f->sink->count, 2 + 49 + 200);
+}
+
+/* After a window without it, it is new. */
+static void test_early_again(void **state)
+{
+	struct fixture *f = *state;
+	struct sbx_event v = event("a", 1);
+
+	with_early(f, 8);
+	add(f, &v, 0);
+	sbx_fold_flush(f->fold, 10, emit, f->sink);
+	add(f, &v, 1009);
+	assert_int_equal(sbx_fold_next_ms(f->fold), 2009);
+	sbx_fold_flush(f->fold, 2009, emit, f->sink);
+	add(f, &v, 3009);
+	assert_int_equal(sbx_fold_next_ms(f->fold), 3019);
+	sbx_fold_flush_all(f->fold, emit, f->sink);
+	assert_int_equal(f->sink->n, 3);
+	assert_int_equal(f->sink->count, 3);
+}
+
+/* Of a flood of different events few are early, and no event is lost or told twice. */
+static void test_early_flood(void **state)
+{
+	struct fixture *f = *state;
+
+	with_early(f, 2000);
+	for (int i = 0; i < 1000; i++) {
+		char name[16];
+		struct sbx_event v;
+
+		snprintf(name, sizeof(name), "n%d", i);
+		v = event(name, 0);
+		add(f, &v, (uint64_t)i / 2);
+	}
+	sbx_fold_flush(f->fold, 999, emit, f->sink);
+	assert_int_equal(f->sink->n, SBX_FOLD_EARLY_MAX);
+	sbx_fold_flush(f->fold, 1499, emit, f->sink);
+	assert_int_equal(f->sink->n, 1000);
+	assert_int_equal(f->sink->count, 1000);
+	assert_int_equal(sbx_fold_n_overflowed(f->fold), 0);
+}
+
+/* Slots that only remember are taken before one overflows. */
+static void test_known_slots_are_taken(void **state)
+{
+	struct fixture *f = *state;
+
+	with_early(f, 8);
+	for (int i = 0; i < 64; i++) {
+		char name[16];
+		struct sbx_event v;
+
+		snprintf(name, sizeof(name), "n%d", i);
+		v = event(name, 0);
+		add(f, &v, (uint64_t)(i / 16 * 2100 + i / 8 % 2 * 20));
+	}
+	sbx_fold_flush_all(f->fold, emit, f->sink);
+	assert_int_equal(f->sink->n, 64);
+	assert_int_equal(sbx_fold_n_overflowed(f->fold), 0);
+}
+
+/* Against a plain model: random events and times, all counts, never more held than allowed. */
+static void model(struct fixture *f)
+{
 	uint64_t now = 0, sum = 0;
 
 	srand(7);
@@ -275,6 +374,19 @@ static void test_model(void **state)
 	sbx_fold_flush_all(f->fold, emit, f->sink);
 	assert_true(f->sink->count == sum);
 	assert_true(sbx_fold_next_ms(f->fold) == SBX_FOLD_IDLE);
+}
+
+static void test_model(void **state)
+{
+	model(*state);
+}
+
+static void test_model_early(void **state)
+{
+	struct fixture *f = *state;
+
+	with_early(f, 8);
+	model(f);
 }
 
 /* A clock near its end, or one that goes back by mistake, neither hangs nor loses. */
@@ -300,7 +412,7 @@ static void test_new_without_memory(void **state)
 	(void)state;
 	for (size_t i = 1; i <= 3; i++) {
 		fail_at = i;
-		assert_int_equal(sbx_fold_new(8, SBX_FOLD_WINDOW_MS, 0, &fold), -ENOMEM);
+		assert_int_equal(sbx_fold_new(8, SBX_FOLD_WINDOW_MS, 0, 0, &fold), -ENOMEM);
 		assert_null(fold);
 		assert_int_equal(fail_at, 0);
 	}
@@ -311,11 +423,12 @@ static void test_new_bounds(void **state)
 	struct sbx_fold *fold = NULL;
 
 	(void)state;
-	assert_int_equal(sbx_fold_new(0, SBX_FOLD_WINDOW_MS, 0, &fold), -EINVAL);
-	assert_int_equal(sbx_fold_new(1, 0, 0, &fold), -EINVAL);
-	assert_int_equal(sbx_fold_new(65537, SBX_FOLD_WINDOW_MS, 0, &fold), -EINVAL);
+	assert_int_equal(sbx_fold_new(0, SBX_FOLD_WINDOW_MS, 0, 0, &fold), -EINVAL);
+	assert_int_equal(sbx_fold_new(1, 0, 0, 0, &fold), -EINVAL);
+	assert_int_equal(sbx_fold_new(1, 10, 11, 0, &fold), -EINVAL);
+	assert_int_equal(sbx_fold_new(65537, SBX_FOLD_WINDOW_MS, 0, 0, &fold), -EINVAL);
 	assert_null(fold);
-	assert_int_equal(sbx_fold_new(1, SBX_FOLD_WINDOW_MS, 0, &fold), 0);
+	assert_int_equal(sbx_fold_new(1, SBX_FOLD_WINDOW_MS, 0, 0, &fold), 0);
 	sbx_fold_free(fold);
 	sbx_fold_free(NULL);
 }
@@ -333,6 +446,11 @@ int main(void)
 		T(test_bad_action_is_a_denial),
 		T(test_counts_saturate),
 		T(test_model),
+		T(test_model_early),
+		T(test_early),
+		T(test_early_again),
+		T(test_early_flood),
+		T(test_known_slots_are_taken),
 		T(test_odd_clocks),
 		cmocka_unit_test(test_new_bounds),
 		cmocka_unit_test(test_new_without_memory),

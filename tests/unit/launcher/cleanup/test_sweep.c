@@ -134,7 +134,7 @@ static void test_recorder(void **state)
 
 	(void)state;
 	sbx_recorder_fini(&r);
-	assert_int_equal(sbx_fold_new(8, SBX_FOLD_LAUNCHER_MS, 1, &r.fold), 0);
+	assert_int_equal(sbx_fold_new(8, SBX_FOLD_LAUNCHER_MS, 0, 1, &r.fold), 0);
 	r.pending = calloc(4, sizeof(*r.pending));
 	r.n_pending = 4;
 	r.has_row = r.released = true;
