@@ -155,6 +155,8 @@ EXTRA_DIST += \
 	%reldir%/system/test_sbxd_attach.py \
 	%reldir%/system/test_sbxd_core.py \
 	%reldir%/system/test_sbxd_matrix.py \
+	%reldir%/system/test_sbxd_events.py \
+	%reldir%/system/test_sbxd_rules.py \
 	%reldir%/system/test_selftest.py \
 	%reldir%/system/test_overlay.py \
 	%reldir%/system/test_passed_directories.py \

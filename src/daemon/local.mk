@@ -17,6 +17,7 @@ noinst_LIBRARIES += %reldir%/libsbx-daemon.a
 	%reldir%/access/sessions.c %reldir%/access/sessions.h \
 	%reldir%/hub/ask.c %reldir%/hub/ask.h \
 	%reldir%/hub/counter.c %reldir%/hub/counter.h \
+	%reldir%/hub/watch.c %reldir%/hub/watch.h \
 	%reldir%/http/call.h \
 	%reldir%/http/reply.c \
 	%reldir%/http/request.h \
@@ -24,16 +25,27 @@ noinst_LIBRARIES += %reldir%/libsbx-daemon.a
 	%reldir%/http/stream.c \
 	%reldir%/main/listen.c %reldir%/main/listen.h \
 	%reldir%/main/options.c %reldir%/main/options.h \
+	%reldir%/main/route_table.c %reldir%/main/route_table.h \
+	%reldir%/resources/audit.c %reldir%/resources/audit.h \
 	%reldir%/resources/daemon.h \
 	%reldir%/resources/network.c \
 	%reldir%/resources/page.c \
 	%reldir%/resources/print.c %reldir%/resources/print.h \
 	%reldir%/resources/resources.h \
-	%reldir%/resources/route_table.c \
 	%reldir%/resources/sandbox_find.c %reldir%/resources/sandbox_find.h \
 	%reldir%/resources/sandboxes.c \
 	%reldir%/resources/service.c \
-	%reldir%/resources/session.c
+	%reldir%/resources/session.c \
+	%reldir%/rows/denials.c \
+	%reldir%/rows/etag.c %reldir%/rows/etag.h \
+	%reldir%/rows/events.c \
+	%reldir%/rows/followed.c %reldir%/rows/followed.h \
+	%reldir%/rows/routes.h \
+	%reldir%/rows/rows.h \
+	%reldir%/rows/rules.c \
+	%reldir%/rows/scope.c %reldir%/rows/scope.h \
+	%reldir%/rows/tasks.c \
+	%reldir%/rows/workspaces.c
 
 daemon_libs = \
 	%reldir%/libsbx-daemon.a %reldir%/libsbx-api.a src/control/libsbx-control.a $(launcher_run_libs) \
@@ -61,3 +73,8 @@ tests_fuzz_daemon_fuzz_access_headers_LDADD = $(SBX_FUZZ_LIBS) $(daemon_access_t
 check_PROGRAMS += tests/unit/daemon/test_counter
 tests_unit_daemon_test_counter_SOURCES = tests/unit/daemon/test_counter.c tests/unit/store_world.h tests/unit/scratch.h
 tests_unit_daemon_test_counter_LDADD = %reldir%/libsbx-daemon.a $(launcher_run_libs) $(EVENT_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += tests/unit/daemon/test_etag tests/unit/daemon/test_watch
+tests_unit_daemon_test_etag_SOURCES = tests/unit/daemon/test_etag.c
+tests_unit_daemon_test_etag_LDADD = $(daemon_libs) $(CMOCKA_LIBS)
+tests_unit_daemon_test_watch_SOURCES = tests/unit/daemon/test_watch.c tests/unit/store_world.h tests/unit/scratch.h
+tests_unit_daemon_test_watch_LDADD = $(daemon_libs) $(CMOCKA_LIBS)

@@ -3,6 +3,7 @@
 #define SBX_STORE_SQL_H
 
 #include <sqlite3.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,6 +16,7 @@
 struct sbx_store {
 	sqlite3 *db;
 	int wal_pages; /* after our last commit */
+	bool changing; /* between sbx_store_begin() and sbx_store_end() */
 };
 
 /* SQLite's @rc as a negative errno. */

@@ -72,6 +72,7 @@ struct sbx_store_event_row {
 	int64_t remote_port; /* or SBX_STORE_NONE, like those after the count */
 	int64_t count;
 	int64_t generation, bytes_out, bytes_in, duration_ms;
+	int64_t owner_uid; /* for whom the service started the sandbox */
 };
 typedef int (*sbx_store_event_fn)(const struct sbx_store_event_row *e, void *userdata);
 
@@ -80,6 +81,7 @@ struct sbx_store_event_filter {
 	int64_t before; /* those with a lower one */
 	const char *sandbox_id, *workspace, *analysis_id;
 	const char *action, *reason; /* words */
+	const char *name, *remote_ip;
 	int64_t since_ms, until_ms;  /* CLOCK_REALTIME; until is exclusive */
 	bool newest_first;	     /* else the oldest first */
 	bool by_owner;		     /* of sandboxes that the service started for owner_uid */
@@ -119,8 +121,8 @@ struct sbx_store_denies_row {
 	int64_t last_port; /* or SBX_STORE_NONE */
 	const char *last_protocol;
 };
-/* The most refusals first. Only sandbox_id, workspace, analysis_id, reason, since_ms, until_ms and
- * n_max of @filter count. */
+/* The most refusals first. Of @filter all count but after, before, action, name, remote_ip and
+ * newest_first. */
 int sbx_store_denies_each(struct sbx_store *store, enum sbx_store_denies_by by,
 			  const struct sbx_store_event_filter *filter,
 			  int (*fn)(const struct sbx_store_denies_row *d, void *userdata),
@@ -136,6 +138,9 @@ struct sbx_store_task_row {
 };
 struct sbx_store_task_filter {
 	const char *state, *sandbox_id, *workspace;
+	bool by_owner;	/* of sandboxes that the service started for owner_uid */
+	uid_t owner_uid;
+	int64_t id;	/* this one */
 	int64_t before; /* those with a lower id */
 	uint32_t n_max;
 };

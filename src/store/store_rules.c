@@ -203,17 +203,35 @@ int sbx_store_data_version(struct sbx_store *store, int64_t *ret_version, struct
 
 static int begin_writing(struct sbx_store *store, struct sbx_err *err)
 {
+	if (store->changing)
+		return 0;
 	return sbx_sql_exec(store->db, "BEGIN IMMEDIATE", "waiting to write rules", err);
 }
 
-/* Commits what succeeded; undoes it otherwise. */
+/* Commits what succeeded; undoes it otherwise. In a larger change its end does that. */
 static int end_writing(struct sbx_store *store, int r, struct sbx_err *err)
 {
+	if (store->changing)
+		return r;
 	if (r == 0)
 		r = sbx_sql_exec(store->db, "COMMIT", "committing rules", err);
 	if (r)
 		sbx_sql_rollback(store->db);
 	return r;
+}
+
+int sbx_store_begin(struct sbx_store *store, struct sbx_err *err)
+{
+	int r = begin_writing(store, err);
+
+	store->changing = r == 0;
+	return r;
+}
+
+int sbx_store_end(struct sbx_store *store, int r, struct sbx_err *err)
+{
+	store->changing = false;
+	return end_writing(store, r, err);
 }
 
 /* A step whose failure of a CHECK is told in the table's words. */

@@ -91,6 +91,13 @@ int sbx_store_rule_remove(struct sbx_store *store, int64_t id, struct sbx_err *e
 int sbx_store_rule_get(struct sbx_store *store, int64_t id, sbx_store_rule_fn fn, void *userdata,
 		       struct sbx_err *err);
 
+/* Begins a change of rules, workspaces, tasks and the audit that is written as a whole, by
+ * sbx_store_end(). Other writers wait. 0 or -errno (-EBUSY). */
+int sbx_store_begin(struct sbx_store *store, struct sbx_err *err);
+/* @r 0: the change is committed; otherwise it is undone. @r, or why it was not committed. Also
+ * valid after a sbx_store_begin() that failed. */
+int sbx_store_end(struct sbx_store *store, int r, struct sbx_err *err);
+
 struct sbx_store_workspace {
 	const char *name;
 	const char *default_action; /* "allow", "deny"; NULL: the profile's default holds */

@@ -75,7 +75,8 @@ ROOMS = {
         "access": {"api"},
         "http": {"access", "api"},
         "resources": {"hub", "http", "access", "api"},
-        "main": {"resources", "hub", "http", "access", "api"},
+        "rows": {"resources", "hub", "http", "access", "api"},
+        "main": {"rows", "resources", "hub", "http", "access", "api"},
     },
     "launcher": {
         "process": set(),

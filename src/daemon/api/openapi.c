@@ -43,6 +43,11 @@ static json_t *parameters(const struct sbx_route *r)
 		json_array_append_new(all,
 				      parameter(r->query[i].name, "query", r->query[i].required,
 						r->query[i].help, sbx_field_schema(&r->query[i])));
+	if (r->tagged)
+		json_array_append_new(
+			all, parameter(r->method == SBX_GET ? "If-None-Match" : "If-Match",
+				       "header", false, "an ETag of an earlier answer",
+				       json_pack("{s:s}", "type", "string")));
 	return all;
 }
 
@@ -76,6 +81,8 @@ static json_t *responses(const struct sbx_route *r)
 	}
 	sbx_text_cut(status, sizeof(status), "%d", r->status);
 	json_object_set_new(all, status, ok);
+	if (r->tagged && r->method == SBX_GET)
+		json_object_set_new(all, "304", json_pack("{s:s}", "description", "not changed"));
 	json_object_set_new(all, "default",
 			    json_pack("{s:s, s:{s:{s:o}}}", "description", "a problem (RFC 9457)",
 				      "content", "application/problem+json", "schema",

@@ -29,3 +29,8 @@ bool sbx_principal_sees(const struct sbx_principal *p, const char *workspace, ui
 		return false;
 	return !p->workspace[0] || (workspace && strcmp(p->workspace, workspace) == 0);
 }
+
+bool sbx_principal_sees_workspace(const struct sbx_principal *p, const char *workspace)
+{
+	return !p->own_only && sbx_principal_sees(p, workspace, p->uid);
+}

@@ -21,7 +21,7 @@ const char *sbx_role_str(enum sbx_role role); /* "none", "viewer", ... */
 int sbx_role_parse(const char *name);
 
 #define SBX_PRINCIPAL_NAME_MAX 128
-#define SBX_WORKSPACE_MAX      128
+#define SBX_WORKSPACE_MAX      129
 
 struct sbx_principal {
 	enum sbx_role role;
@@ -40,5 +40,7 @@ struct sbx_principal {
 
 /* May @p see a sandbox, or a row, of @workspace (NULL: of none) that @owner started? */
 bool sbx_principal_sees(const struct sbx_principal *p, const char *workspace, uid_t owner);
+/* May @p see the rules and settings of @workspace? NULL: may it change what holds for all? */
+bool sbx_principal_sees_workspace(const struct sbx_principal *p, const char *workspace);
 
 #endif

@@ -12,7 +12,7 @@
 /*
  * The API as a table: one row for each method and path. The router, the check of a caller's role
  * and of the body, openapi.json, docs/API.md and the test of principals by endpoints come from it.
- * PURE; resources/route_table.c has the rows.
+ * PURE; main/route_table.c has the rows.
  */
 enum sbx_method {
 	SBX_GET = 0,
@@ -27,7 +27,7 @@ const char *sbx_method_str(enum sbx_method m); /* "GET", ... */
 int sbx_method_parse(const char *name);
 
 #define SBX_ROUTE_PARAMS    2
-#define SBX_ROUTE_PARAM_MAX 128 /* bytes with the NUL */
+#define SBX_ROUTE_PARAM_MAX 129 /* bytes with the NUL */
 
 struct sbx_call;
 
@@ -44,6 +44,7 @@ struct sbx_route {
 	const char *answer; /* the schema of its body; NULL: it has none */
 	bool is_list;	    /* the body is {"items": [answer...], "next_cursor"} */
 	bool streams;	    /* `Accept: text/event-stream` is answered by events */
+	bool tagged;	    /* the answer has an ETag: If-None-Match of GET, If-Match of the rest */
 	const char *media;  /* of an answer that is no JSON */
 	const char *help;   /* a sentence without its capital and full stop */
 	void (*run)(struct sbx_call *call);

@@ -18,9 +18,12 @@
 #include "base/version.h"
 #include "cli/stdio.h"
 #include "daemon/http/server.h"
+#include "daemon/hub/watch.h"
 #include "daemon/main/listen.h"
 #include "daemon/main/options.h"
+#include "daemon/main/route_table.h"
 #include "daemon/resources/daemon.h"
+#include "daemon/resources/print.h"
 #include "daemon/resources/resources.h"
 #include "launcher/host/facts_gather.h"
 #include "launcher/rules/database.h"
@@ -95,7 +98,8 @@ static int open_parts(struct sbx_daemon *d, const struct sbx_daemon_options *o, 
 							 .hosts = o->hosts,
 							 .n_hosts = o->n_hosts },
 			   err, &d->access);
-	return r ? r : open_counter(d, err);
+	r = r ? r : open_counter(d, err);
+	return r ? r : sbx_watch_new(d->base, d->store, sbx_print_event_text, &d->watch);
 }
 
 static char *read_pem(const char *path, struct sbx_err *err)
@@ -176,7 +180,7 @@ static void on_signal(evutil_socket_t fd, short what, void *userdata)
 static int serve(struct sbx_daemon *d, const struct sbx_daemon_options *o, struct sbx_err *err)
 {
 	const struct sbx_http_options options = {
-		.base = d->base, .routes = &sbx_routes, .access = d->access, .daemon = d
+		.base = d->base, .routes = d->routes, .access = d->access, .daemon = d
 	};
 	struct event *term = evsignal_new(d->base, SIGTERM, on_signal, d->base);
 	struct event *interrupt = evsignal_new(d->base, SIGINT, on_signal, d->base);
@@ -204,6 +208,7 @@ static int serve(struct sbx_daemon *d, const struct sbx_daemon_options *o, struc
 static void daemon_fini(struct sbx_daemon *d)
 {
 	sbx_counter_free(d->counter);
+	sbx_watch_free(d->watch);
 	sbx_access_free(d->access);
 	sbx_store_close(d->store);
 	json_decref(d->schemas);
@@ -218,7 +223,7 @@ static void daemon_fini(struct sbx_daemon *d)
 
 int main(int argc, char **argv)
 {
-	struct sbx_daemon d = { 0 };
+	struct sbx_daemon d = { .routes = &sbx_routes };
 	struct sbx_daemon_options o;
 	struct sbx_err err = { 0 };
 	int r;

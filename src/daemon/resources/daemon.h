@@ -22,6 +22,8 @@ struct sbx_daemon {
 	json_t *schemas; /* of answers (api-schemas.json) */
 	struct sbx_access *access;
 	struct sbx_counter *counter; /* of refusals */
+	const struct sbx_route_table *routes;
+	struct sbx_watch *watch; /* of events */
 };
 
 #endif

@@ -123,6 +123,15 @@ json_t *sbx_print_event(const struct sbx_store_event_row *e)
 	return o;
 }
 
+char *sbx_print_event_text(const struct sbx_store_event_row *e)
+{
+	json_t *o = sbx_print_event(e);
+	char *text = json_dumps(o, JSON_COMPACT);
+
+	json_decref(o);
+	return text;
+}
+
 json_t *sbx_print_rule(const struct sbx_store_rule *r)
 {
 	json_t *o = json_object();

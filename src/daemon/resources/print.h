@@ -18,6 +18,9 @@ json_t *sbx_print_sandbox(const struct sbx_store_sandbox_row *s);
 json_t *sbx_print_event(const struct sbx_store_event_row *e);
 json_t *sbx_print_rule(const struct sbx_store_rule *r);
 
+/* The text of an event, for followers; malloc'ed. */
+char *sbx_print_event_text(const struct sbx_store_event_row *e);
+
 /* Parse RFC 3339, with Z or an offset. Milliseconds since 1970, or -EINVAL. */
 int64_t sbx_parse_time(const char *s);
 

@@ -4,9 +4,7 @@
 
 #include "daemon/http/call.h"
 
-/* The handlers, by resource; route_table.c says which paths are theirs. */
-
-extern const struct sbx_route_table sbx_routes;
+/* The handlers, by resource; main/route_table.c says which paths are theirs. */
 
 /* service.c */
 void sbx_get_health(struct sbx_call *call);

@@ -29,5 +29,5 @@ void sbx_get_ready(struct sbx_call *call)
 
 void sbx_get_openapi(struct sbx_call *call)
 {
-	sbx_reply_json(call, 200, sbx_openapi(&sbx_routes, call->daemon->schemas));
+	sbx_reply_json(call, 200, sbx_openapi(call->daemon->routes, call->daemon->schemas));
 }

@@ -21,10 +21,14 @@
 #define READING "reading events"
 #define SPAN_MS INT64_C(600000)
 
+#define OF_OWNER                                                                                   \
+	"EXISTS (SELECT 1 FROM api_sandbox AS a WHERE a.sandbox_id = "                             \
+	"sandbox_egress_event.sandbox_id AND +a.owner_uid = ?)"
 #define COLUMNS                                                                                    \
 	"SELECT id, sandbox_id, ts, action, protocol, reason, analysis_id, workspace, "            \
 	"remote_ip, fqdn_pinned, rule, request, remote_port, raw_pkts, generation, bytes_out, "    \
-	"bytes_in, duration_ms FROM sandbox_egress_event"
+	"bytes_in, duration_ms, (SELECT owner_uid FROM api_sandbox WHERE sandbox_id = "            \
+	"sandbox_egress_event.sandbox_id) FROM sandbox_egress_event"
 
 static void to_row(sqlite3_stmt *stmt, struct sbx_store_event_row *e)
 {
@@ -53,6 +57,7 @@ static void to_row(sqlite3_stmt *stmt, struct sbx_store_event_row *e)
 		.bytes_out = sbx_sql_number(stmt, 15, SBX_STORE_NONE),
 		.bytes_in = sbx_sql_number(stmt, 16, SBX_STORE_NONE),
 		.duration_ms = sbx_sql_number(stmt, 17, SBX_STORE_NONE),
+		.owner_uid = sbx_sql_number(stmt, 18, SBX_STORE_NONE),
 	};
 }
 
@@ -168,11 +173,10 @@ static int prepare(struct sbx_store *store, const struct sbx_store_event_filter 
 			   filter->workspace);
 	sbx_sql_where_text(&where, by_other ? "action = ?" : "+action = ?", filter->action);
 	sbx_sql_where_text(&where, by_other ? "reason = ?" : "+reason = ?", filter->reason);
+	sbx_sql_where_text(&where, "+fqdn_pinned = ?", filter->name);
+	sbx_sql_where_text(&where, "+remote_ip = ?", filter->remote_ip);
 	if (filter->by_owner)
-		sbx_sql_where_int(&where,
-				  "EXISTS (SELECT 1 FROM api_sandbox AS a WHERE a.sandbox_id = "
-				  "sandbox_egress_event.sandbox_id AND +a.owner_uid = ?)",
-				  filter->owner_uid);
+		sbx_sql_where_int(&where, OF_OWNER, filter->owner_uid);
 	r = sbx_sql_where_prepare(store->db, COLUMNS, &where,
 				  filter->newest_first ? "ORDER BY id DESC LIMIT ?" :
 							 "ORDER BY id LIMIT ?",
@@ -229,7 +233,9 @@ static bool is_indexed(const struct sbx_store_event_filter *filter)
 {
 	int n_filters = !!filter->workspace + !!filter->action + !!filter->reason;
 
-	if (filter->by_owner)
+	if (filter->by_owner && !filter->sandbox_id)
+		return false;
+	if (!filter->sandbox_id && (filter->name || filter->remote_ip))
 		return false;
 	if (filter->sandbox_id || (filter->analysis_id && n_filters == 0))
 		return true;
@@ -343,6 +349,11 @@ int sbx_store_denies_each(struct sbx_store *store, enum sbx_store_denies_by by,
 	sbx_sql_where_text(&where, "analysis_id = ?", filter->analysis_id);
 	sbx_sql_where_text(&where, "workspace = ?", filter->workspace);
 	sbx_sql_where_text(&where, "reason = ?", filter->reason);
+	if (filter->by_owner)
+		sbx_sql_where_int(&where,
+				  "sandbox_id IN (SELECT sandbox_id FROM api_sandbox "
+				  "WHERE owner_uid = ?)",
+				  filter->owner_uid);
 	r = sbx_sql_where_prepare(store->db, grouped[by], &where,
 				  "GROUP BY 1 ORDER BY n DESC, last DESC LIMIT ?) AS s "
 				  "JOIN sandbox_egress_event AS e ON e.id = s.last "

@@ -21,11 +21,13 @@ static void fill(struct fixture *f, int n)
 		 "WHERE i < %d - 1), "
 		 "e AS (SELECT i, abs(i * 2654435761 + i * i * 40503) %% 1000003 AS h FROM c) "
 		 "INSERT INTO sandbox_egress_event (sandbox_id, analysis_id, ts, action, protocol, "
-		 "reason, raw_pkts, workspace) SELECT '00000000000' || (h %% 6), 'j' || (h %% 2), "
+		 "reason, raw_pkts, fqdn_pinned, remote_ip, workspace) SELECT '00000000000' || (h "
+		 "%% 6), 'j' || (h %% 2), "
 		 "strftime('%%Y-%%m-%%dT%%H:%%M:%%fZ', (%lld + i * 60000 - (h %% 7 = 0) * 1800000) "
 		 "/ 1000.0, 'unixepoch'), "
 		 "CASE h %% 5 WHEN 0 THEN 'allow' WHEN 1 THEN 'notice' ELSE 'deny' END, 'tcp', "
-		 "CASE WHEN h %% 2 THEN 'floor' ELSE 'rule' END, 1, "
+		 "CASE WHEN h %% 2 THEN 'floor' ELSE 'rule' END, 1, 'n' || (h %% 4), "
+		 "CASE WHEN h %% 8 < 6 THEN '192.0.2.' || (h %% 6) END, "
 		 "CASE h %% 3 WHEN 0 THEN NULL WHEN 1 THEN 'a' ELSE 'b' END FROM e",
 		 n, (long long)T0);
 	query(f, sql);
@@ -39,9 +41,9 @@ static struct sbx_store *open_filled(struct fixture *f)
 
 	for (char digit = '0'; digit < '6'; digit++) {
 		char id[] = "00000000000x";
-		const struct sbx_store_api_sandbox s = {
-			.sandbox_id = id, .owner = "o", .owner_uid = digit < '3' ? 7 : 8
-		};
+		const struct sbx_store_api_sandbox s = { .sandbox_id = id,
+							 .owner = "o",
+							 .owner_uid = digit < '3' ? 7 : 8 };
 
 		id[11] = digit;
 		assert_int_equal(begin(store, id, NULL), 0);
@@ -90,9 +92,10 @@ static void event_where(const struct sbx_store_event_filter *filter, char *buf, 
 	const struct {
 		const char *column, *value;
 	} words[] = {
-		{ "sandbox_id", filter->sandbox_id }, { "workspace", filter->workspace },
+		{ "sandbox_id", filter->sandbox_id },	{ "workspace", filter->workspace },
 		{ "analysis_id", filter->analysis_id }, { "action", filter->action },
-		{ "reason", filter->reason },
+		{ "reason", filter->reason },		{ "fqdn_pinned", filter->name },
+		{ "remote_ip", filter->remote_ip },
 	};
 
 	at += (size_t)snprintf(buf + at, n - at, "1");
@@ -191,6 +194,11 @@ static void compare_all(struct fixture *f, struct sbx_store *store)
 		E(.action = "deny", .reason = "rule"),
 		E(.reason = "floor"),
 		E(.reason = "floor", .workspace = "b"),
+		E(.name = "n3"),
+		E(.name = "none"),
+		E(.name = "n1", .workspace = "a", .action = "deny"),
+		E(.remote_ip = "192.0.2.5"),
+		E(.remote_ip = "192.0.2.2", .sandbox_id = "000000000002"),
 		E(.by_owner = true, .owner_uid = 7),
 		E(.by_owner = true, .owner_uid = 8, .action = "allow"),
 		E(.by_owner = true, .owner_uid = 9),
@@ -262,25 +270,21 @@ static void test_look(void **state)
 	struct told told = { 0 };
 	int64_t next = 0;
 
-	assert_int_equal(sbx_store_events_look(store, &filter, 100, tell_event, &told, &f->err,
-					       &next),
-			 0);
+	assert_int_equal(
+		sbx_store_events_look(store, &filter, 100, tell_event, &told, &f->err, &next), 0);
 	assert_int_equal(next, 201);
 	filter.before = next;
-	assert_int_equal(sbx_store_events_look(store, &filter, 1000, tell_event, &told, &f->err,
-					       &next),
-			 0);
+	assert_int_equal(
+		sbx_store_events_look(store, &filter, 1000, tell_event, &told, &f->err, &next), 0);
 	assert_int_equal(next, 0);
 	filter = E(.action = "panic", .after = 10);
-	assert_int_equal(sbx_store_events_look(store, &filter, 100, tell_event, &told, &f->err,
-					       &next),
-			 0);
+	assert_int_equal(
+		sbx_store_events_look(store, &filter, 100, tell_event, &told, &f->err, &next), 0);
 	assert_int_equal(next, 110);
 	/* an index leads to the rows */
 	filter = E(.workspace = "none", .newest_first = true);
-	assert_int_equal(sbx_store_events_look(store, &filter, 1, tell_event, &told, &f->err,
-					       &next),
-			 0);
+	assert_int_equal(
+		sbx_store_events_look(store, &filter, 1, tell_event, &told, &f->err, &next), 0);
 	assert_int_equal(next, 0);
 	assert_int_equal(told.n, 0);
 	sbx_store_close(store);

@@ -319,6 +319,38 @@ static void test_no_memory(void **state)
 	sbx_store_close(store);
 }
 
+/* Between begin and end the writes are one change, which others see whole or not at all. */
+static void test_one_change(void **state)
+{
+	struct fixture *f = *state;
+	struct sbx_store *store = open_store(f), *other = open_store(f);
+	struct sbx_store_rule_change change = SBX_STORE_RULE_UNCHANGED;
+	const struct sbx_store_rule first = RULE("w", "a.test"), second = RULE("w", "b.test");
+	int64_t id = 0, id2 = 0;
+
+	sbx_store_set_busy_ms(other, 10);
+	change.changed_by = "me";
+	change.action = "deny";
+	assert_int_equal(sbx_store_begin(store, &f->err), 0);
+	assert_int_equal(sbx_store_rule_add(store, &first, &f->err, &id), 0);
+	assert_int_equal(sbx_store_rule_set(store, id, &change, &f->err), 0);
+	assert_string_equal(in_force(other, "w", NULL), "");
+	assert_int_equal(sbx_store_begin(other, &f->err), -EBUSY);
+	assert_int_equal(sbx_store_end(other, -EBUSY, &f->err), -EBUSY);
+	assert_int_equal(sbx_store_end(store, 0, &f->err), 0);
+	assert_string_equal(in_force(other, "w", NULL), "w a.test deny 100;");
+	/* undone as a whole */
+	assert_int_equal(sbx_store_begin(store, &f->err), 0);
+	assert_int_equal(sbx_store_rule_add(store, &second, &f->err, &id2), 0);
+	assert_int_equal(sbx_store_rule_remove(store, id, &f->err), 0);
+	assert_int_equal(sbx_store_end(store, -ECANCELED, &f->err), -ECANCELED);
+	assert_string_equal(in_force(other, "w", NULL), "w a.test deny 100;");
+	assert_int_equal(sbx_store_rule_add(other, &second, &f->err, &id2), 0);
+	assert_string_equal(in_force(store, "w", NULL), "w a.test deny 100;w b.test allow 100;");
+	sbx_store_close(other);
+	sbx_store_close(store);
+}
+
 int main(void)
 {
 #define T(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
@@ -326,6 +358,7 @@ int main(void)
 		T(test_in_force),     T(test_stamp),  T(test_workspaces),
 		T(test_invalid),      T(test_import), T(test_number),
 		T(test_foreign_rows), T(test_floors), T(test_no_memory),
+		T(test_one_change),
 	};
 
 	replace_memory();

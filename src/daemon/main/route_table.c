@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The API. To add a route: a row here, a handler in the resource's file, the schema of its answer
- * in docs/api-schemas.json.
+ * The API. To add a route: a row here (or in rows/routes.h), a handler in the resource's file, the
+ * schema of its answer in docs/api-schemas.json.
  */
 #include "base/cleanup.h"
+#include "daemon/main/route_table.h"
 #include "daemon/resources/resources.h"
+#include "daemon/rows/routes.h"
 
 #define QUERY(f) .query = (f), .n_query = SBX_N_ELEMENTS(f)
 #define BODY(f)	 .body = (f), .n_body = SBX_N_ELEMENTS(f)
@@ -73,6 +75,7 @@ static const struct sbx_route rows[] = {
 	  .status = 200, .answer = "Network",
 	  .help = "change what a sandbox may reach, and cut what it may not",
 	  .run = sbx_put_network },
+	SBX_ROWS_ROUTES
 };
 
 const struct sbx_route_table sbx_routes = { rows, SBX_N_ELEMENTS(rows) };

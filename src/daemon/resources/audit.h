@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef SBX_DAEMON_RESOURCES_AUDIT_H
+#define SBX_DAEMON_RESOURCES_AUDIT_H
+
+#include "base/err.h"
+#include "daemon/http/call.h"
+
+/* Writes the audit row of a change: who, when, which route, what. @object: the id or name of what
+ * was changed; @before, @after: its state, NULL if there was none or is none. Between
+ * sbx_store_begin() and sbx_store_end() the row and the change are written together, or not at all.
+ * 0 or -errno with @err. */
+int sbx_audit(struct sbx_call *call, const char *object, const json_t *before, const json_t *after,
+	      struct sbx_err *err);
+
+#endif
