@@ -114,7 +114,9 @@ noinst_LIBRARIES += %reldir%/libsbx-serve.a
 	%reldir%/serve/publish.c \
 	%reldir%/serve/publish.h \
 	%reldir%/serve/show.c \
-	%reldir%/serve/show.h
+	%reldir%/serve/show.h \
+	%reldir%/serve/usage.c \
+	%reldir%/serve/usage.h
 
 # commands that are executed later, beside the first one
 noinst_LIBRARIES += %reldir%/libsbx-exec.a

@@ -18,6 +18,7 @@
 #include "launcher/serve/network.h"
 #include "launcher/serve/publish.h"
 #include "launcher/serve/show.h"
+#include "launcher/serve/usage.h"
 #include "sys/process/proc.h"
 
 /* Refuses the request if the sandbox is ending. */
@@ -85,6 +86,18 @@ static void op_show(void *userdata, struct sbx_control_request *rq)
 	else
 		sbx_control_refuse(r->control, rq->token, SBX_CONTROL_FAILED, NULL,
 				   "sbx-run has no memory left");
+}
+
+static void op_usage(void *userdata, struct sbx_control_request *rq)
+{
+	struct sbx_run *r = userdata;
+	const struct sbx_usage_facts facts = {
+		.counts = &r->usage_counts,
+		.cgroup_fd = r->cgroup.dirs.command_fd,
+		.stage_pid = r->stage.pid,
+	};
+
+	sbx_serve_usage(r->control, &r->live, &facts, rq->token);
 }
 
 /* --- signal, freeze, kill --- */
@@ -221,6 +234,7 @@ static void on_event(void *userdata, const struct sbx_event *e)
 {
 	struct sbx_run *r = userdata;
 
+	sbx_usage_count(&r->usage_counts, e);
 	sbx_control_event(r->control, e);
 	sbx_run_review_event(r, e);
 }
@@ -302,6 +316,7 @@ static void op_explain(void *userdata, struct sbx_control_request *rq)
 
 static const struct sbx_control_op ops[] = {
 	{ .name = "show", .handle = op_show },
+	{ .name = "usage", .handle = op_usage },
 	{ .name = "signal",
 	  .fields = { { "signal", SBX_CONTROL_STRING, true },
 		      { "exec", SBX_CONTROL_NUMBER, false } },

@@ -29,6 +29,7 @@
 #include "launcher/secrets/secret_helper.h"
 #include "launcher/secrets/secrets.h"
 #include "launcher/serve/exec.h"
+#include "launcher/serve/usage.h"
 #include "launcher/setup/setup.h"
 #include "launcher/stage/init_process.h"
 #include "launcher/stage/stage.h"
@@ -96,6 +97,7 @@ struct sbx_run {
 	int signal_fd, wall_fd;
 	struct sbx_control *control; /* NULL: it is not open */
 	struct sbx_serve_execs serve_execs;
+	struct sbx_usage_counts usage_counts;
 	uint64_t kill_at_us;  /* monotonic: SIGKILL after the wall time's grace; 0: not set */
 	uint64_t heard;	      /* 1 << type of each message that came */
 	int interrupted;      /* signal that ended the run before the release */

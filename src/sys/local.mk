@@ -80,6 +80,7 @@ noinst_LIBRARIES += %reldir%/libsbx-sys-process.a
 	%reldir%/process/proc_output.c \
 	%reldir%/process/proc.c %reldir%/process/proc.h \
 	%reldir%/process/proc_fds.c \
+	%reldir%/process/proc_tree.c %reldir%/process/proc_tree.h \
 	%reldir%/process/secret_memory.c %reldir%/process/secret_memory.h \
 	%reldir%/process/userns.c %reldir%/process/userns.h
 

@@ -386,6 +386,49 @@ def test_network(sbx, clean):
         assert c.ask("reload", what="rules")["generation"] >= answer["generation"]
 
 
+BUSY = ["sh", "-c", "while :; do :; done"]
+
+
+@pytest.mark.parametrize("root", [False, True])
+def test_usage(sbx, clean, root):
+    """cpu, memory, threads and refusals grow with what the command does."""
+    with running(sbx, BUSY, args=["--profile", "none"], root=root) as (p, path), Client(path) as c:
+        before = c.ask("usage")["usage"]
+        assert before["memory_bytes"] > 100000 and before["pids"] >= 1 and before["disk_bytes"] is None
+        assert (before["flows"], before["bytes_out"], before["bytes_in"], before["n_denied"]) == (0, 0, 0, 0)
+        assert wait_until(lambda: c.ask("usage")["usage"]["cpu_us"] >= before["cpu_us"] + 300000)
+
+
+def test_usage_counts_flows_and_refusals(sbx, clean):
+    sbx.profile("net", NET)
+    script = """
+import socket
+def call():
+    s = socket.create_connection(("files.test", 80))
+    s.sendall(b"GET / HTTP/1.0\\r\\nHost: files.test\\r\\n\\r\\n")
+    s.recv(65536)
+    return s
+call().close()
+s = call()
+try:
+    socket.create_connection(("other.test", 80))
+except OSError:
+    print("refused", flush=True)
+input()
+"""
+    with running(sbx, ["python3", "-c", script], args=["--profile", "net"], stdin=subprocess.PIPE) as (p, path), \
+            Client(path) as c:
+        def now():
+            return c.ask("usage")["usage"]
+
+        assert p.stdout.readline() == "refused\n"
+        assert wait_until(lambda: now()["n_denied"] > 0 and now()["bytes_in"] > 30)
+        assert now()["flows"] == 1 and now()["bytes_out"] > 60  # of the flow that has ended, too
+        before = now()["bytes_out"]
+        assert c.ask("network", air_gapped=True)["cut"] == 1
+        assert wait_until(lambda: now()["flows"] == 0 and now()["bytes_out"] >= before)
+
+
 def test_flows_are_shown_and_cut(sbx, clean):
     sbx.profile("net", NET)
     script = "import socket; s = socket.create_connection(('files.test', 80)); print('up', flush=True); print(s.recv(1), flush=True)"

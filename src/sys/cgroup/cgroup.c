@@ -459,12 +459,27 @@ int sbx_cgroup_sweep_all(const struct sbx_cgroup_facts *f, const struct sbx_cgro
 
 /* --- what was used --- */
 
+struct value {
+	const char *file, *key; /* NULL: the file is the number */
+	int64_t *value;
+};
+
+static void read_values(int dir_fd, const struct value *rows, size_t n_rows)
+{
+	for (size_t i = 0; i < n_rows; i++) {
+		char text[FILE_MAX + 2] = "= ";
+		bool whole = !rows[i].key;
+		ssize_t n =
+			sbx_file_text_read(dir_fd, rows[i].file, text + (whole ? 2 : 0), FILE_MAX);
+
+		*rows[i].value =
+			n < 0 ? -1 : sbx_cgroup_parse_value(text, whole ? "=" : rows[i].key);
+	}
+}
+
 void sbx_cgroup_usage_read(int dir_fd, struct sbx_cgroup_usage *u)
 {
-	const struct {
-		const char *file, *key; /* NULL: the file is the number */
-		int64_t *value;
-	} rows[] = {
+	const struct value rows[] = {
 		{ "cpu.stat", "usage_usec", &u->cpu_us },
 		{ "memory.peak", NULL, &u->memory_peak_bytes }, /* Linux 5.19 */
 		{ "pids.peak", NULL, &u->pids_peak },		/* Linux 6.1 */
@@ -475,13 +490,17 @@ void sbx_cgroup_usage_read(int dir_fd, struct sbx_cgroup_usage *u)
 		{ "io.pressure", "some total", &u->io_pressure_us },
 	};
 
-	for (size_t i = 0; i < SBX_N_ELEMENTS(rows); i++) {
-		char text[FILE_MAX + 2] = "= ";
-		bool whole = !rows[i].key;
-		ssize_t n =
-			sbx_file_text_read(dir_fd, rows[i].file, text + (whole ? 2 : 0), FILE_MAX);
+	read_values(dir_fd, rows, SBX_N_ELEMENTS(rows));
+}
 
-		*rows[i].value =
-			n < 0 ? -1 : sbx_cgroup_parse_value(text, whole ? "=" : rows[i].key);
-	}
+void sbx_cgroup_now_read(int dir_fd, struct sbx_cgroup_now *ret_now)
+{
+	const struct value rows[] = {
+		{ "cpu.stat", "usage_usec", &ret_now->cpu_us },
+		{ "memory.current", NULL, &ret_now->memory_bytes },
+		{ "memory.peak", NULL, &ret_now->memory_peak_bytes },
+		{ "pids.current", NULL, &ret_now->pids },
+	};
+
+	read_values(dir_fd, rows, SBX_N_ELEMENTS(rows));
 }

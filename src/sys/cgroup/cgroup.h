@@ -101,4 +101,10 @@ struct sbx_cgroup_usage {
 };
 #define SBX_CGROUP_USAGE_UNKNOWN ((struct sbx_cgroup_usage){ -1, -1, -1, -1, -1, -1, -1, -1 })
 void sbx_cgroup_usage_read(int dir_fd, struct sbx_cgroup_usage *ret_u);
+
+/* The resources that it uses now; -1: the kernel does not tell. Four small files are read. */
+struct sbx_cgroup_now {
+	int64_t cpu_us, memory_bytes, memory_peak_bytes, pids;
+};
+void sbx_cgroup_now_read(int dir_fd, struct sbx_cgroup_now *ret_now);
 #endif

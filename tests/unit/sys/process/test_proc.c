@@ -25,6 +25,7 @@
 
 #include "base/cleanup.h"
 #include "sys/process/proc.h"
+#include "sys/process/proc_tree.h"
 #include "sys/process/userns.h"
 #include "sys/seccomp/landlock.h"
 #include "tests/unit/scratch.h"
@@ -600,9 +601,43 @@ static void test_output(void **state)
 	assert_int_equal(errno, ECHILD);
 }
 
+/* A process, its child and its grandchild. */
+static void test_tree(void **state)
+{
+	struct sbx_proc_tree before, after, gone;
+	int fds[2];
+	char c;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(sbx_proc_tree_read(getpid(), &before), 0);
+	assert_true(before.pids >= 1 && before.memory_bytes > 100000 && before.cpu_us >= 0);
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0) {
+		CHECK(setpgid(0, 0) == 0);
+		if (fork() == 0)
+			CHECK(write(fds[1], "x", 1) == 1);
+		pause();
+		_exit(0);
+	}
+	assert_int_equal(read(fds[0], &c, 1), 1);
+	assert_int_equal(sbx_proc_tree_read(getpid(), &after), 0);
+	assert_int_equal(after.pids, before.pids + 2);
+	assert_true(after.memory_bytes > before.memory_bytes);
+	assert_int_equal(sbx_proc_tree_read(pid, &after), 0);
+	assert_int_equal(after.pids, 2);
+	assert_int_equal(sbx_proc_tree_read(INT32_MAX, &gone), -ENOENT);
+	kill(-pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	close(fds[0]);
+	close(fds[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_tree),
 		cmocka_unit_test(test_memfd),
 		cmocka_unit_test(test_output),
 		cmocka_unit_test(test_memfd_read),
