@@ -153,6 +153,7 @@ EXTRA_DIST += \
 	%reldir%/system/test_secrets_page.py \
 	%reldir%/system/test_sbxd_access.py \
 	%reldir%/system/test_sbxd_attach.py \
+	%reldir%/system/test_sbxd_answers.py \
 	%reldir%/system/test_sbxd_core.py \
 	%reldir%/system/test_sbxd_matrix.py \
 	%reldir%/system/test_sbxd_events.py \

@@ -47,9 +47,9 @@ static json_t *print(const struct asker *a)
 			 number_or_null(a->now.cpu_us), "memory_bytes",
 			 number_or_null(a->now.memory_bytes), "memory_peak_bytes",
 			 number_or_null(a->now.memory_peak_bytes), "pids",
-			 number_or_null(a->now.pids), "disk_bytes", "flows",
-			 (json_int_t)a->n_flows, "bytes_out", (json_int_t)a->bytes_out, "bytes_in",
-			 (json_int_t)a->bytes_in, "n_denied", (json_int_t)a->n_denies);
+			 number_or_null(a->now.pids), "disk_bytes", "flows", (json_int_t)a->n_flows,
+			 "bytes_out", (json_int_t)a->bytes_out, "bytes_in", (json_int_t)a->bytes_in,
+			 "n_denied", (json_int_t)a->n_denies);
 }
 
 static void on_flows(void *userdata, const struct sbx_msg_flow_list *page)

@@ -4,6 +4,7 @@
 # the table of routes, PURE: match, check, describe
 noinst_LIBRARIES += %reldir%/libsbx-api.a
 %canon_reldir%_libsbx_api_a_SOURCES = \
+	%reldir%/api/exposition.c %reldir%/api/exposition.h \
 	%reldir%/api/field.c %reldir%/api/field.h \
 	%reldir%/api/openapi.c \
 	%reldir%/api/principal.c %reldir%/api/principal.h \
@@ -18,19 +19,28 @@ noinst_LIBRARIES += %reldir%/libsbx-daemon.a
 	%reldir%/hub/ask.c %reldir%/hub/ask.h \
 	%reldir%/hub/counter.c %reldir%/hub/counter.h \
 	%reldir%/hub/watch.c %reldir%/hub/watch.h \
+	%reldir%/hub/child.c %reldir%/hub/child.h \
+	%reldir%/hub/sample.c %reldir%/hub/sample.h \
+	%reldir%/hub/sbxctl.c %reldir%/hub/sbxctl.h \
+	%reldir%/hub/tally.c %reldir%/hub/tally.h \
 	%reldir%/http/call.h \
 	%reldir%/http/reply.c \
 	%reldir%/http/request.h \
 	%reldir%/http/server.c %reldir%/http/server.h \
+	%reldir%/http/stats.c %reldir%/http/stats.h \
 	%reldir%/http/stream.c \
+	%reldir%/main/alive.c %reldir%/main/alive.h \
 	%reldir%/main/listen.c %reldir%/main/listen.h \
 	%reldir%/main/options.c %reldir%/main/options.h \
 	%reldir%/main/route_table.c %reldir%/main/route_table.h \
 	%reldir%/resources/audit.c %reldir%/resources/audit.h \
 	%reldir%/resources/daemon.h \
+	%reldir%/resources/explain.c \
+	%reldir%/resources/metrics.c \
 	%reldir%/resources/network.c \
 	%reldir%/resources/page.c \
 	%reldir%/resources/print.c %reldir%/resources/print.h \
+	%reldir%/resources/profiles.c \
 	%reldir%/resources/resources.h \
 	%reldir%/resources/sandbox_find.c %reldir%/resources/sandbox_find.h \
 	%reldir%/resources/sandboxes.c \

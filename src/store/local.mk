@@ -11,6 +11,7 @@ noinst_LIBRARIES += %reldir%/libsbx-store.a
 	%reldir%/admin/list_events.c \
 	%reldir%/admin/list_sandboxes.c \
 	%reldir%/admin/list_tasks.c \
+	%reldir%/admin/tally.c \
 	%reldir%/admin/tokens.c \
 	%reldir%/secret_text.c %reldir%/secret_text.h \
 	%reldir%/migrate.c %reldir%/migrate.h \
@@ -23,6 +24,7 @@ noinst_LIBRARIES += %reldir%/libsbx-store.a
 	%reldir%/store_look.c %reldir%/store_look.h \
 	%reldir%/store_refusals.c \
 	%reldir%/store_rules.c %reldir%/store_rules.h \
+	%reldir%/store_tally.h \
 	%reldir%/store_service.h
 
 check_PROGRAMS += tests/unit/store/test_store tests/unit/store/test_store_keep tests/unit/store/test_store_list tests/unit/store/test_store_rules \

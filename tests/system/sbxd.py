@@ -182,13 +182,13 @@ def events(lines):
 
 
 class Service(Api):
-    def __init__(self, sbx, args=(), root=False, env=None, where=None):
+    def __init__(self, sbx, args=(), root=False, env=None, where=None, program="bin/sbxd"):
         super().__init__(where or os.path.join(sbx.runtime, "api.sock"))
-        self.sbx, self.args, self.root, self.env = sbx, list(args), root, env
+        self.sbx, self.args, self.root, self.env, self.program = sbx, list(args), root, env, program
         self.start()
 
     def start(self):
-        self.p = self.sbx.popen(["--foreground", *self.args], [], program="bin/sbxd", root=self.root, env=self.env,
+        self.p = self.sbx.popen(["--foreground", *self.args], [], program=self.program, root=self.root, env=self.env,
                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         line = self.p.stderr.readline()
         assert line == "sbxd: ready\n", line + self.p.stderr.read()
@@ -206,11 +206,11 @@ class Service(Api):
 
 
 @contextlib.contextmanager
-def service(sbx, args=(), root=False, env=None, where=None):
+def service(sbx, args=(), root=False, env=None, where=None, program="bin/sbxd"):
     """A running sbxd, which must end by itself when it is told."""
     if root:
         sbx.own(0)
-    s = Service(sbx, args, root, env, where)
+    s = Service(sbx, args, root, env, where, program)
     try:
         yield s
     finally:

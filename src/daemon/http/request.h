@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "daemon/http/call.h"
+#include "daemon/http/stats.h"
 
 /* A request of the server, inside of http/. */
 
@@ -18,6 +19,7 @@ struct sbx_http_request {
 	struct sbx_call call;
 	struct sbx_http_listener *listener;
 	struct MHD_Connection *connection;
+	uint64_t began_us; /* monotonic: its head came */
 	char *body;
 	size_t n_body, n_dropped;
 	bool too_large; /* the rest of the body is dropped */
@@ -38,6 +40,7 @@ void sbx_request_answer(struct sbx_http_request *r, int status, struct MHD_Respo
 void sbx_request_resume(struct sbx_http_request *r);
 /* The same for a stream, whose request may be gone. */
 void sbx_connection_resume(struct sbx_http_listener *l, struct MHD_Connection *c);
+struct sbx_http_stats *sbx_listener_stats(const struct sbx_http_listener *l);
 struct event_base *sbx_listener_base(const struct sbx_http_listener *l);
 
 /* All streams of the server, a list. */

@@ -26,6 +26,7 @@
 #include "control/protocol.h"
 #include "daemon/http/request.h"
 #include "launcher/control/peer.h"
+#include "sys/process/proc.h"
 
 #define LISTENERS_MAX 8
 #define SWEEP_S	      2 /* how often late connections and ended credentials are looked for */
@@ -57,6 +58,7 @@ struct sbx_http {
 	struct sbx_http_options o;
 	struct event *sweep;
 	struct sbx_stream *streams; /* stream.c's */
+	struct sbx_http_stats stats;
 	size_t n_listeners;
 	struct sbx_http_listener listeners[LISTENERS_MAX];
 };
@@ -77,6 +79,16 @@ struct event_base *sbx_listener_base(const struct sbx_http_listener *l)
 struct sbx_stream **sbx_listener_streams(const struct sbx_http_listener *l)
 {
 	return &l->http->streams;
+}
+
+struct sbx_http_stats *sbx_listener_stats(const struct sbx_http_listener *l)
+{
+	return &l->http->stats;
+}
+
+const struct sbx_http_stats *sbx_http_stats(const struct sbx_http *h)
+{
+	return &h->stats;
 }
 
 /* --- answers --- */
@@ -117,6 +129,8 @@ static enum MHD_Result queue(struct sbx_http_request *r)
 	add_default(response, "Cache-Control", "no-store");
 	add_default(response, "Content-Security-Policy",
 		    "default-src 'none'; frame-ancestors 'none'");
+	sbx_http_stats_add(&r->listener->http->stats, r->call.found.route, r->status,
+			   (double)(sbx_clock_monotonic_us() - r->began_us) / 1e6);
 	result = MHD_queue_response(r->connection, (unsigned)r->status, response);
 	MHD_destroy_response(response);
 	return result;
@@ -446,6 +460,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *mc, const ch
 		if (!r)
 			return MHD_NO;
 		*state = r;
+		r->began_us = sbx_clock_monotonic_us();
 		r->listener = l;
 		r->connection = mc;
 		r->call.http = r;
@@ -543,6 +558,7 @@ static void on_connection(void *cls, struct MHD_Connection *mc, void **state,
 		if (!c)
 			return;
 		describe(c, l, mc);
+		l->http->stats.n_connections[l->kind]++;
 		c->since = now_s();
 		c->next = l->connections;
 		c->where = &l->connections;
@@ -552,6 +568,7 @@ static void on_connection(void *cls, struct MHD_Connection *mc, void **state,
 		if (has_too_many(l, c))
 			shutdown(c->fd, SHUT_RDWR);
 	} else if (c) {
+		l->http->stats.n_connections[l->kind]--;
 		*c->where = c->next;
 		if (c->next)
 			c->next->where = c->where;
@@ -692,7 +709,8 @@ int sbx_http_new(const struct sbx_http_options *options, struct sbx_http **ret_h
 		return -ENOMEM;
 	h->o = *options;
 	h->sweep = event_new(h->o.base, -1, EV_PERSIST, on_sweep, h);
-	if (!h->sweep || event_add(h->sweep, &interval) < 0) {
+	if (!h->sweep || event_add(h->sweep, &interval) < 0 ||
+	    sbx_http_stats_init(&h->stats, h->o.routes) < 0) {
 		sbx_http_free(h);
 		return -ENOMEM;
 	}
@@ -712,6 +730,7 @@ struct sbx_http *sbx_http_free(struct sbx_http *h)
 	}
 	if (h->sweep)
 		event_free(h->sweep);
+	sbx_http_stats_fini(&h->stats);
 	free(h);
 	return NULL;
 }

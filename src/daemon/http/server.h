@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "daemon/access/access.h"
 #include "daemon/api/route.h"
+#include "daemon/http/stats.h"
 
 /*
  * The HTTP server: libmicrohttpd with its epoll mode, on the daemon's loop. No threads. A request
@@ -33,6 +34,9 @@ struct sbx_http_options {
 int sbx_http_new(const struct sbx_http_options *options, struct sbx_http **ret_http);
 /* Accepts NULL; returns NULL. Connections are closed; handlers that still wait must not answer. */
 struct sbx_http *sbx_http_free(struct sbx_http *h);
+
+/* Borrowed. */
+const struct sbx_http_stats *sbx_http_stats(const struct sbx_http *h);
 
 /* Serve on a listening socket, which is taken. @certificate and @key are PEM texts, NULL: no TLS.
  * 0 or -errno with @err. */

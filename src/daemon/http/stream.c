@@ -85,6 +85,7 @@ static void stream_free(void *cls)
 		s->next->where = s->where;
 	if (s->closed)
 		s->closed(s->userdata);
+	sbx_listener_stats(s->listener)->n_streams--;
 	if (s->alive)
 		event_free(s->alive);
 	free(s->buf);
@@ -100,6 +101,7 @@ static struct sbx_stream *stream_new(struct sbx_http_request *r)
 	if (!s)
 		return NULL;
 	s->listener = r->listener;
+	sbx_listener_stats(s->listener)->n_streams++;
 	s->connection = r->connection;
 	s->principal = r->call.principal;
 	s->where = sbx_listener_streams(r->listener);

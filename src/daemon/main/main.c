@@ -19,6 +19,7 @@
 #include "cli/stdio.h"
 #include "daemon/http/server.h"
 #include "daemon/hub/watch.h"
+#include "daemon/main/alive.h"
 #include "daemon/main/listen.h"
 #include "daemon/main/options.h"
 #include "daemon/main/route_table.h"
@@ -27,6 +28,7 @@
 #include "daemon/resources/resources.h"
 #include "launcher/host/facts_gather.h"
 #include "launcher/rules/database.h"
+#include "sys/process/proc.h"
 #include "sys/systemd/notify.h"
 
 SBX_VERSION_MARK;
@@ -81,23 +83,43 @@ static int open_counter(struct sbx_daemon *d, struct sbx_err *err)
 	return r ? r : sbx_counter_new(d->base, store, &d->counter);
 }
 
+/* sbxctl of the same installation. */
+static int find_sbxctl(struct sbx_daemon *d)
+{
+	char exe[4096];
+	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	char *slash;
+
+	if (n < 0)
+		return -errno;
+	exe[n] = '\0';
+	slash = strrchr(exe, '/');
+	if (asprintf(&d->sbxctl, "%.*s/sbxctl", slash ? (int)(slash - exe) : 0, exe) < 0)
+		d->sbxctl = NULL;
+	return d->sbxctl ? 0 : -ENOMEM;
+}
+
 static int open_parts(struct sbx_daemon *d, const struct sbx_daemon_options *o, struct sbx_err *err)
 {
 	int r = sbx_facts_gather_places(&d->facts, err);
 
+	d->started_ms = (int64_t)sbx_clock_realtime_ms();
 	r = r ? r : find_page(d, o);
+	r = r ? r : find_sbxctl(d);
 	r = r ? r : load_schemas(d, err);
 	r = r ? r : sbx_database_open(&d->facts, err, &d->store);
 	if (r)
 		return r;
 	sbx_store_set_busy_ms(d->store, DATABASE_MS);
 	d->base = event_base_new();
-	if (!d->base)
-		return -ENOMEM;
-	r = sbx_access_new(&(struct sbx_access_options){ .store = d->store,
-							 .hosts = o->hosts,
-							 .n_hosts = o->n_hosts },
-			   err, &d->access);
+	r = d->base ? sbx_access_new(&(struct sbx_access_options){ .store = d->store,
+								   .hosts = o->hosts,
+								   .n_hosts = o->n_hosts },
+				     err, &d->access) :
+		      -ENOMEM;
+	r = r ? r : sbx_children_new(d->base, &d->children);
+	r = r ? r : sbx_sampler_new(d->base, d->facts.runtime_dir, &d->sampler);
+	r = r ? r : sbx_tally_init(&d->tally, d->base, d->store);
 	r = r ? r : open_counter(d, err);
 	return r ? r : sbx_watch_new(d->base, d->store, sbx_print_event_text, &d->watch);
 }
@@ -184,9 +206,11 @@ static int serve(struct sbx_daemon *d, const struct sbx_daemon_options *o, struc
 	};
 	struct event *term = evsignal_new(d->base, SIGTERM, on_signal, d->base);
 	struct event *interrupt = evsignal_new(d->base, SIGINT, on_signal, d->base);
+	struct event *alive = NULL;
 	struct sbx_http *http = NULL;
 	int r = sbx_http_new(&options, &http);
 
+	d->http = http;
 	if (r == 0 &&
 	    (!term || !interrupt || event_add(term, NULL) < 0 || event_add(interrupt, NULL) < 0))
 		r = -ENOMEM;
@@ -195,9 +219,13 @@ static int serve(struct sbx_daemon *d, const struct sbx_daemon_options *o, struc
 		sbx_notify_send(getenv("NOTIFY_SOCKET"), "READY=1");
 		if (o->foreground)
 			fprintf(stderr, "sbxd: ready\n");
+		alive = sbx_alive_start(d->base);
 		event_base_dispatch(d->base);
+		sbx_notify_send(getenv("NOTIFY_SOCKET"), "STOPPING=1");
 	}
-	sbx_http_free(http);
+	d->http = sbx_http_free(http);
+	if (alive)
+		event_free(alive);
 	if (term)
 		event_free(term);
 	if (interrupt)
@@ -209,8 +237,12 @@ static void daemon_fini(struct sbx_daemon *d)
 {
 	sbx_counter_free(d->counter);
 	sbx_watch_free(d->watch);
+	sbx_children_free(d->children);
+	sbx_sampler_free(d->sampler);
+	sbx_tally_fini(&d->tally);
 	sbx_access_free(d->access);
 	sbx_store_close(d->store);
+	free(d->sbxctl);
 	json_decref(d->schemas);
 	free(d->web_dir);
 	if (d->socket)

@@ -7,6 +7,7 @@
 #include "daemon/main/route_table.h"
 #include "daemon/resources/resources.h"
 #include "daemon/rows/routes.h"
+#include "policy/forms/option_form.h"
 
 #define QUERY(f) .query = (f), .n_query = SBX_N_ELEMENTS(f)
 #define BODY(f)	 .body = (f), .n_body = SBX_N_ELEMENTS(f)
@@ -40,6 +41,22 @@ static const struct sbx_field network_body[] = {
 	{ "deny_out", SBX_FIELD_STRINGS, .n_max = 1000, .help = "replaces the live deny list" },
 };
 
+static const char *const protocols[] = { "tcp", "udp", NULL };
+
+static const struct sbx_field explain_body[] = {
+	{ "protocol", .words = protocols, .help = "of a connection; it has host and port, too" },
+	{ "host", .n_max = 253, .help = "a name or an address" },
+	{ "port", SBX_FIELD_INTEGER, .min = 1, .max = 65535, .help = "the port" },
+	{ "address", .n_max = 45, .help = "an address that the name resolves to" },
+	{ "method", .n_max = 32, .help = "of a request; GET" },
+	{ "path", .n_max = 4096, .help = "of a request; /" },
+	{ "mount", .n_max = 4096, .help = "instead: a path of the host; with :ro, to be read" },
+	{ "command", .help = "instead: a command" },
+	{ "profile", .check = sbx_check_profile_name, .help = "of the sandbox; default" },
+	{ "workspace", .n_max = 64, .check = sbx_form_token, .help = "whose rules hold" },
+	{ "id", .n_max = 12, .help = "a live sandbox, in the place of profile and workspace" },
+};
+
 static const struct sbx_route rows[] = {
 	{ SBX_GET, "/healthz", SBX_ROLE_NONE, "getHealth", .status = 200, .answer = "Health",
 	  .help = "say that the service answers", .run = sbx_get_health },
@@ -51,6 +68,9 @@ static const struct sbx_route rows[] = {
 	  .run = sbx_get_root },
 	{ SBX_GET, "/ui/{*}", SBX_ROLE_NONE, "getPage", .status = 200, .media = "text/html",
 	  .help = "a file of the page", .run = sbx_get_page },
+	{ SBX_GET, "/metrics", SBX_ROLE_VIEWER, "getMetrics", .status = 200, .media = "text/plain",
+	  .help = "tell figures of the service and of all sandboxes, for Prometheus",
+	  .run = sbx_get_metrics },
 	{ SBX_GET, "/session", SBX_ROLE_VIEWER, "getSession", .status = 200, .answer = "Session",
 	  .help = "say who the caller is", .run = sbx_get_session },
 	{ SBX_POST, "/session/links", SBX_ROLE_OPERATOR, "postSessionLink", .status = 201,
@@ -76,6 +96,19 @@ static const struct sbx_route rows[] = {
 	  .help = "change what a sandbox may reach, and cut what it may not",
 	  .run = sbx_put_network },
 	SBX_ROWS_ROUTES
+	{ SBX_GET, "/sandboxes/{id}/metrics", SBX_ROLE_VIEWER, "getSandboxMetrics", .status = 200,
+	  .answer = "Usage", .help = "tell what a sandbox uses; of an ended one, what it used",
+	  .run = sbx_get_sandbox_metrics },
+	{ SBX_POST, "/explain", SBX_ROLE_VIEWER, "explain", BODY(explain_body), .status = 200,
+	  .answer = "Explanation",
+	  .help = "say whether a sandbox may do something, and which rule decides",
+	  .run = sbx_post_explain },
+	{ SBX_GET, "/profiles", SBX_ROLE_VIEWER, "listProfiles", .status = 200,
+	  .answer = "ProfileRow", .is_list = true, .help = "list the profiles",
+	  .run = sbx_list_profiles },
+	{ SBX_GET, "/profiles/{name}", SBX_ROLE_VIEWER, "getProfile", .status = 200,
+	  .answer = "Profile", .help = "show a profile with all that it extends",
+	  .run = sbx_get_profile },
 };
 
 const struct sbx_route_table sbx_routes = { rows, SBX_N_ELEMENTS(rows) };

@@ -9,6 +9,10 @@
 #include "base/err.h"
 #include "daemon/access/access.h"
 #include "daemon/hub/counter.h"
+#include "daemon/http/server.h"
+#include "daemon/hub/child.h"
+#include "daemon/hub/sample.h"
+#include "daemon/hub/tally.h"
 #include "launcher/host/facts.h"
 #include "store/store.h"
 
@@ -19,11 +23,18 @@ struct sbx_daemon {
 	struct sbx_store *store;
 	char *socket;	 /* its own, removed at the end; NULL: systemd passed one */
 	char *web_dir;	 /* the page's files; may not exist */
+	char *sbxctl;	 /* the program */
 	json_t *schemas; /* of answers (api-schemas.json) */
 	struct sbx_access *access;
 	struct sbx_counter *counter; /* of refusals */
 	const struct sbx_route_table *routes;
 	struct sbx_watch *watch; /* of events */
+	struct sbx_http *http;
+	struct sbx_children *children; /* programs that answer */
+	struct sbx_sampler *sampler;   /* what live sandboxes use */
+	struct sbx_tally tally;
+	int64_t started_ms; /* CLOCK_REALTIME */
+	uint64_t n_cut;	    /* flows, by changes through the service */
 };
 
 #endif

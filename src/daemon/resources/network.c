@@ -58,6 +58,9 @@ void sbx_get_network(struct sbx_call *call)
 
 static void on_changed(void *userdata, int result, json_t *answer, const struct sbx_err *err)
 {
+	struct sbx_call *call = userdata;
+
+	call->daemon->n_cut += (uint64_t)json_integer_value(json_object_get(answer, "cut"));
 	if (result == 0)
 		reply(userdata, answer);
 	else

@@ -26,6 +26,18 @@ void sbx_list_sandboxes(struct sbx_call *call);
 void sbx_get_sandbox(struct sbx_call *call);
 void sbx_delete_sandbox(struct sbx_call *call);
 
+/* metrics.c */
+void sbx_get_metrics(struct sbx_call *call);
+void sbx_get_sandbox_metrics(struct sbx_call *call);
+
+/* explain.c */
+void sbx_post_explain(struct sbx_call *call);
+
+/* profiles.c */
+const char *sbx_check_profile_name(const char *s); /* why it is none; NULL: it is one */
+void sbx_list_profiles(struct sbx_call *call);
+void sbx_get_profile(struct sbx_call *call);
+
 /* network.c */
 void sbx_get_network(struct sbx_call *call);
 void sbx_put_network(struct sbx_call *call);

@@ -22,6 +22,17 @@ struct page {
 	int64_t next; /* 0: there is no more */
 };
 
+/* Of a live one, as its launcher told a moment ago. */
+static json_t *usage(const struct page *p, const json_t *sandbox)
+{
+	const char *id = json_string_value(json_object_get(sandbox, "id"));
+	json_t *sample = json_is_true(json_object_get(sandbox, "live")) ?
+				 sbx_sampler_get(p->call->daemon->sampler, id) :
+				 NULL;
+
+	return sample ? json_incref(sample) : json_null();
+}
+
 static int take_row(const struct sbx_store_sandbox_row *s, void *userdata)
 {
 	struct page *p = userdata;
@@ -48,6 +59,8 @@ static int judge_rows(struct page *p, struct sbx_err *err)
 			return r;
 		if (!sbx_principal_sees(&p->call->principal, workspace, owner))
 			json_array_remove(p->items, i);
+		else
+			json_object_set_new(sandbox, "usage", usage(p, sandbox));
 	}
 	return 0;
 }

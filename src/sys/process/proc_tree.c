@@ -18,7 +18,7 @@
 
 struct walk {
 	pid_t pids[SBX_PROC_TREE_MAX];
-	size_t n; /* found */
+	size_t n;    /* found */
 	bool listed; /* the kernel lists children */
 	struct sbx_proc_tree sum;
 };
@@ -100,6 +100,16 @@ int sbx_proc_tree_read(pid_t root, struct sbx_proc_tree *ret_tree)
 	for (size_t i = 1; r == 0 && i < w.n; i++)
 		if (add_process(&w, w.pids[i]) == 0)
 			r = list_descendants(&w, w.pids[i]);
+	if (r == 0)
+		*ret_tree = w.sum;
+	return r;
+}
+
+int sbx_proc_self_read(struct sbx_proc_tree *ret_tree)
+{
+	struct walk w = { 0 };
+	int r = add_process(&w, getpid());
+
 	if (r == 0)
 		*ret_tree = w.sum;
 	return r;

@@ -18,5 +18,7 @@ struct sbx_proc_tree {
  * -E2BIG: there are more than SBX_PROC_TREE_MAX; -ENOENT: there is no such process, or the kernel
  * lists no children (CONFIG_PROC_CHILDREN). */
 int sbx_proc_tree_read(pid_t root, struct sbx_proc_tree *ret_tree);
+/* The same of this process alone. */
+int sbx_proc_self_read(struct sbx_proc_tree *ret_tree);
 
 #endif

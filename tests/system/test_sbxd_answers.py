@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""sbxd: what it explains, profiles, and figures: of a sandbox, of the list, for Prometheus."""
+import math
+import os
+import re
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+from conftest import INST
+from sbxd import service, wait_for
+from test_control import running
+
+NET = """
+name: net
+description: two hosts
+network:
+  mode: fetch
+  allow: ["files.test:443", "files.test:80"]
+"""
+BUSY = ["sh", "-c", "while :; do :; done"]
+
+
+def explain(s, status=200, **question):
+    return s.ask("POST", "/explain", question, status=status).json
+
+
+# --- explain ---
+
+def test_a_denial_is_an_answer(sbx):
+    sbx.profile("net", NET)
+    with service(sbx) as s:
+        assert explain(s, profile="net", protocol="tcp", host="files.test", port=443)["verdict"] == "allow"
+        denied = explain(s, profile="net", protocol="tcp", host="other.test", port=443)
+        assert denied["verdict"] == "deny" and denied["changes"] and denied["reason"] == "default_deny"
+        assert explain(s, profile="net", protocol="udp", host="files.test", port=443)["verdict"] == "deny"
+        assert explain(s, mount="/etc/shadow")["verdict"] == "deny"
+        assert explain(s, command="true")["verdict"] == "allow"
+        assert explain(s, protocol="tcp", host="x.test", port=1, method="PUT", path="/a", address="192.0.2.1")["verdict"]
+
+
+@pytest.mark.parametrize("question, field", [
+    ({}, "protocol"),
+    ({"protocol": "tcp"}, "host"),
+    ({"protocol": "tcp", "host": "a.test"}, "port"),
+    ({"protocol": "icmp", "host": "a.test", "port": 1}, "protocol"),
+    ({"protocol": "tcp", "host": "a.test", "port": 0}, "port"),
+    ({"protocol": "tcp", "host": "a.test", "port": 65536}, "port"),
+    ({"protocol": "tcp", "host": "--id=000000000000", "port": 1}, "host"),
+    ({"protocol": "tcp", "host": "", "port": 1}, "host"),
+    ({"protocol": "tcp", "host": "a.test", "port": 1, "mount": "/x"}, "protocol"),
+    ({"mount": "/x", "port": 1}, "port"),
+    ({"mount": "-x"}, "mount"),
+    ({"command": "--help"}, "command"),
+    ({"command": "x", "profile": "/etc/passwd"}, "profile"),
+    ({"command": "x", "profile": "../x"}, "profile"),
+    ({"command": "x", "profile": "--id"}, "profile"),
+    ({"command": "x", "workspace": "--id"}, "workspace"),
+    ({"command": "x", "profile": "none", "id": "000000000000"}, "id"),
+    ({"command": "x", "colour": "red"}, "colour")])
+def test_refused_questions(sbx, question, field):
+    with service(sbx) as s:
+        assert explain(s, 422, **question)["field"] == field
+
+
+def test_questions_that_cannot_be_answered(sbx):
+    with service(sbx) as s:
+        assert "nosuch" in explain(s, 422, command="x", profile="nosuch")["detail"]
+        assert explain(s, 404, command="x", id="000000000000")["code"] == "unknown"
+        assert explain(s, 404, command="x", id="' OR 1=1")["code"] == "unknown"
+
+
+def test_a_live_sandbox_is_explained_as_it_is_now(sbx):
+    sbx.profile("net", NET)
+    with service(sbx) as s, running(sbx, args=["--profile", "net"]):
+        one = wait_for(lambda: s.get("/sandboxes?state=running")["items"])[0]["id"]
+        question = {"id": one, "protocol": "tcp", "host": "files.test", "port": 443}
+        assert explain(s, **question)["verdict"] == "allow"
+        s.ask("PUT", f"/sandboxes/{one}/network", {"air_gapped": True}, status=200)
+        answer = explain(s, **question)
+        assert (answer["verdict"], answer["reason"], answer["generation"]) == ("deny", "air_gap", 2)
+        assert explain(s, id=one, mount="/etc/shadow")["verdict"] == "deny"
+
+
+@pytest.fixture
+def slow(sbx):
+    """slow(TEXT): an installed sbxd beside which sbxctl is this shell script."""
+    def make(text):
+        inst = os.path.join(sbx.work, "inst")
+        os.makedirs(os.path.join(inst, "bin"), exist_ok=True)
+        if not os.path.exists(os.path.join(inst, "share")):
+            os.symlink(os.path.join(INST, "share"), os.path.join(inst, "share"))
+            shutil.copy(os.path.join(INST, "bin/sbxd"), os.path.join(inst, "bin/sbxd"))
+        sbx.put("inst/bin/sbxctl", "#!/bin/sh\n" + text, mode=0o755)
+        return os.path.join(inst, "bin/sbxd")
+
+    return make
+
+
+def test_a_child_has_a_clean_environment_and_no_input(sbx, slow):
+    program = slow("""
+printf '{"matches": [], "verdict": "allow", "subject": "", "reason": "", "generation": 0, "decided": null, "n_more": 0'
+printf ', "changes": ["%s", "%s", "%s", "%s"]' "$(env | cut -d= -f1 | sort | tr '\\n' ' ')" "$(pwd)" "$(cat)" "$*"
+printf ', "why": "%s"}' "$(ls /proc/self/fd | tr '\\n' ' ')"
+""")
+    with service(sbx, program=program, env={"SECRET_TOKEN": "x", "NOTIFY_SOCKET": "/nonexistent"}) as s:
+        answer = explain(s, command="a b; $(c)")
+        names, where, given, words = answer["changes"]
+        assert "SBX_STATE_DIR" in names and "SECRET" not in names and "NOTIFY" not in names
+        assert (where, given, words) == ("/", "", "--json explain -- command a b; $(c)")
+        assert answer["why"].split() == ["0", "1", "2", "3"]  # 3: ls has its directory open
+
+
+def test_a_child_that_babbles_or_dies_is_a_problem(sbx, slow):
+    with service(sbx, program=slow("yes")) as s:
+        assert explain(s, 502, command="x")["detail"] == "sbxctl answers more than is taken"
+    with service(sbx, program=slow("kill -9 $$")) as s:
+        assert explain(s, 502, command="x")["detail"] == "sbxctl was killed"
+    with service(sbx, program=slow("exit 3")) as s:
+        assert explain(s, 502, command="x")["detail"] == "sbxctl gave no answer"
+    with service(sbx, program=slow("echo 'sbxctl: one'; echo 'sbxctl: no such thing' >&2; exit 125")) as s:
+        assert explain(s, 422, command="x")["detail"] == "no such thing"
+
+
+def test_a_child_that_is_late_is_killed_with_its_children(sbx, slow):
+    pids = os.path.join(sbx.work, "pids")
+    with service(sbx, program=slow(f"sleep 100 & echo $$ $! >>{pids}; wait")) as s:
+        assert explain(s, 504, command="x")["code"] == "timed_out"
+        assert s.get("/healthz")
+        for pid in open(pids).read().split():
+            wait_for(lambda pid=pid: not os.path.exists(f"/proc/{pid}") or "Z" in open(f"/proc/{pid}/stat").read())
+
+
+def test_children_end_with_the_service(sbx, slow):
+    pids = os.path.join(sbx.work, "pids")
+    with service(sbx, program=slow(f"echo $$ >>{pids}; exec sleep 100")) as s:
+        c = s.connection()
+        c.request("POST", "/explain", '{"command": "x"}', {"Content-Type": "application/json"})
+        wait_for(lambda: os.path.exists(pids) and open(pids).read())
+        c.close()
+    wait_for(lambda: not os.path.exists("/proc/" + open(pids).read().strip()))
+
+
+# --- profiles ---
+
+def test_profiles(sbx):
+    sbx.profile("net", NET)
+    sbx.profile("broken", "colour: red\n")
+    with service(sbx) as s:
+        rows = {p["name"]: p for p in s.get("/profiles")["items"]}
+        assert rows["net"]["description"] == "two hosts" and rows["net"]["error"] is None and rows["default"]["file"]
+        assert "colour" in rows["broken"]["error"]
+        one = s.get("/profiles/net")
+        assert "files.test:443" in one["yaml"] and one["error"] is None
+        broken = s.get("/profiles/broken")
+        assert broken["yaml"] is None and "colour" in broken["error"]
+        for name in ("nosuch", "--help", "-x", "..", ".hidden", "a%2f..", "x" * 65, "'"):
+            assert s.get("/profiles/" + name, status=404)["code"] == "unknown"
+
+
+# --- figures of a sandbox ---
+
+def test_a_sandboxs_metrics(sbx):
+    with service(sbx) as s, running(sbx, BUSY) as (p, _):
+        one = wait_for(lambda: s.get("/sandboxes?state=running")["items"])[0]["id"]
+        path = f"/sandboxes/{one}/metrics"
+        before = s.get(path)
+        assert before["memory_bytes"] > 100000 and before["pids"] >= 1 and before["flows"] == 0
+        wait_for(lambda: s.get(path)["cpu_us"] >= before["cpu_us"] + 200000)
+        p.terminate()
+        p.wait(20)
+        after = wait_for(lambda: (m := s.get(path))["memory_bytes"] is None and m)
+        assert after["flows"] is None
+        assert s.get("/sandboxes/000000000000/metrics", status=404)
+
+
+def test_the_list_has_usage(sbx):
+    with service(sbx) as s, running(sbx, BUSY):
+        wait_for(lambda: s.get("/sandboxes?state=running")["items"])
+        row = wait_for(lambda: [r for r in s.get("/sandboxes")["items"] if r["usage"]])[0]
+        assert row["usage"]["pids"] >= 1
+        wait_for(lambda: s.get("/sandboxes")["items"][0]["usage"]["cpu_us"] > row["usage"]["cpu_us"])
+    with service(sbx) as s:
+        assert [r["usage"] for r in s.get("/sandboxes")["items"]] == [None]
+
+
+def test_a_stopped_launcher_delays_no_list(sbx):
+    with service(sbx) as s, running(sbx) as (p, _):
+        wait_for(lambda: s.get("/sandboxes?state=running")["items"])
+        p.send_signal(signal.SIGSTOP)
+        try:
+            for _ in range(20):
+                assert s.get("/sandboxes")["items"] and s.get("/healthz")
+        finally:
+            p.send_signal(signal.SIGCONT)
+
+
+# --- for Prometheus ---
+
+NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
+LABEL = r'[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\["\\n])*"'
+SAMPLE = re.compile(rf"({NAME})(?:\{{({LABEL}(?:,{LABEL})*)\}})? (\S+)")
+
+
+def parse(text):
+    """{name: {labels: value}}, and the rules of the exposition format held."""
+    assert text.endswith("\n")
+    out, types, current = {}, {}, None
+    for line in text.splitlines():
+        if line.startswith("# HELP "):
+            current = line.split(" ", 3)[2]
+            assert current not in types and line.split(" ", 3)[3].endswith("."), line
+            types[current] = None
+        elif line.startswith("# TYPE "):
+            _, _, name, kind = line.split(" ")
+            assert name == current and types[name] is None and kind in ("counter", "gauge", "histogram"), line
+            types[name] = kind
+            assert name.endswith("_total") == (kind == "counter"), line
+        else:
+            m = SAMPLE.fullmatch(line)
+            assert m, line
+            base = re.sub(r"_(bucket|sum|count)$", "", m[1]) if types[current] == "histogram" else m[1]
+            assert base == current, line
+            labels = tuple(re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', m[2] or ""))
+            assert labels not in out.setdefault(m[1], {}), line
+            out[m[1]][labels] = math.inf if m[3] == "+Inf" else float(m[3])
+    for name, kind in types.items():
+        if kind != "histogram":
+            continue
+        series = {}
+        for labels, value in out.get(name + "_bucket", {}).items():
+            series.setdefault(labels[:-1], []).append((float(dict(labels)["le"]), value))
+        for labels, buckets in series.items():
+            assert buckets == sorted(buckets) and [v for _, v in buckets] == sorted(v for _, v in buckets)
+            assert buckets[-1] == (math.inf, out[name + "_count"][labels]) and labels in out[name + "_sum"]
+    return out
+
+
+def metrics(s):
+    a = s.ask("GET", "/metrics", status=200)
+    assert a.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+    return a.body.decode()
+
+
+def test_metrics(sbx):
+    sbx.profile("net", NET)
+    refused = ["python3", "-c", "import socket\ntry: socket.create_connection(('other.test', 80))\nexcept OSError: pass\n"
+               "import time; time.sleep(60)"]
+    with service(sbx) as s, running(sbx, refused, args=["--profile", "net"]):
+        one = wait_for(lambda: s.get("/sandboxes?state=running")["items"])[0]["id"]
+        wait_for(lambda: s.get(f"/sandboxes/{one}")["n_events"])
+        s.ask("GET", "/no/such/path", status=404)
+        s.ask("PUT", f"/sandboxes/{one}/network", {"air_gapped": True}, status=200)
+        m = wait_for(lambda: sum((x := parse(metrics(s)))["sbx_denials_total"].values()) and x)
+        assert m["sbx_sandboxes"][(("state", "running"),)] == 1
+        assert m["sbx_events_total"][(("action", "deny"),)] == sum(m["sbx_denials_total"].values()) > 0
+        requests = m["sbx_http_requests_total"]
+        assert requests[(("method", "PUT"), ("route", "/sandboxes/{id}/network"), ("status", "2xx"))] == 1
+        assert requests[(("method", ""), ("route", ""), ("status", "4xx"))] == 1
+        assert m["sbx_http_connections"][(("listener", "unix"),)] >= 1 and m["sbx_followers"][()] == 0
+        assert m["process_resident_memory_bytes"][()] > 1e6 and 4 < m["process_open_fds"][()] < 100
+        assert abs(m["process_start_time_seconds"][()] - os.stat(f"/proc/{s.p.pid}").st_mtime) < 60
+        assert not any(one in str(labels) or ".test" in str(labels) for v in m.values() for labels in v)
+        before = sum(m["sbx_events_total"].values())
+        assert sum(wait_for(lambda: parse(metrics(s)))["sbx_events_total"].values()) >= before
+
+
+@pytest.mark.skipif(not shutil.which("promtool"), reason="no promtool (package prometheus)")
+def test_promtool_agrees(sbx):
+    with service(sbx) as s:
+        s.ask("GET", "/no/such/path", status=404)
+        done = subprocess.run(["promtool", "check", "metrics"], input=metrics(s), text=True, capture_output=True)
+        assert (done.returncode, done.stdout + done.stderr) == (0, "")
