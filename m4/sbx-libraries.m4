@@ -53,6 +53,7 @@ AC_DEFUN([SBX_SYSTEMD], [
 	dnl Units need no library. pkg-config names the system's directories: for prefix /usr alone.
 	AM_CONDITIONAL([SBX_UNITS], [test "x$with_systemd" != xno])
 	SBX_SYSTEMD_DIR([systemdsystemunitdir], [systemd/system])
+	SBX_SYSTEMD_DIR([systemduserunitdir], [systemd/user])
 	SBX_SYSTEMD_DIR([sysusersdir], [sysusers.d])
 	SBX_SYSTEMD_DIR([tmpfilesdir], [tmpfiles.d])
 ])

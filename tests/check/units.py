@@ -15,8 +15,8 @@ def put(directory, name, text, programs):
         f.write(re.sub(r"(?m)^(Exec\w+=)\S*/", r"\1" + programs + "/", text))
 
 
-def verify(directory, name):
-    r = common.run(["systemd-analyze", "verify", "--man=no", "--recursive-errors=no",
+def verify(directory, name, *more):
+    r = common.run(["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", *more,
                     os.path.join(directory, name)])
     said = [line for line in r.stdout.splitlines() if line]
     return r.returncode == 0 and not said, said
@@ -29,16 +29,24 @@ def check(tap, root, _build):
     with tempfile.TemporaryDirectory(prefix="sbx-units-") as directory:
         programs = os.path.join(directory, "bin")
         os.mkdir(programs)
-        for program in ("sbx-run", "job-runner"):
+        for program in ("sbx-run", "sbxd", "job-runner"):
             os.symlink("/bin/true", os.path.join(programs, program))
         units = {"sbx@.service": "sbx@.service.in", "sbx.slice": "sbx.slice",
-                 "job-runner.service": "examples/job-runner.service"}
+                 "job-runner.service": "examples/job-runner.service",
+                 "sbxd.service": "sbxd.service.in", "sbxd.socket": "sbxd.socket"}
         for name, source in units.items():
             text = common.read(root, "systemd/" + source).replace("@bindir@", programs)
             put(directory, name, text, programs)
         for name in units:
             fine, said = verify(directory, name)
             tap.ok(fine, f"{name} is what systemd takes", said)
+        for name in ("sbxd.service", "sbxd.socket"):  # the user's, in a directory without the system's
+            source = "systemd/user/" + name + (".in" if name.endswith(".service") else "")
+            put(directory, name, common.read(root, source).replace("@bindir@", programs), programs)
+        os.environ.setdefault("XDG_RUNTIME_DIR", directory)
+        for name in ("sbxd.service", "sbxd.socket"):
+            fine, said = verify(directory, name, "--user")
+            tap.ok(fine, f"user/{name} is what systemd takes", said)
         put(directory, "broken.service", "[Service]\nType=notfy\nExecStart=/bin/sbx-run\n", programs)
         fine, said = verify(directory, "broken.service")
         tap.ok(not fine and any("notfy" in line for line in said), "a broken one is not", said)

@@ -16,6 +16,7 @@ EXTRA_DIST += \
 	%reldir%/guest/test_attach.py \
 	%reldir%/guest/test_freeze.py \
 	%reldir%/guest/test_limits.py \
+	%reldir%/guest/test_sbxd.py \
 	%reldir%/guest/test_slurm.py \
 	%reldir%/guest/test_starts.py \
 	%reldir%/guest/test_units.py \
