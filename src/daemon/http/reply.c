@@ -90,6 +90,20 @@ static const char *title(int status)
 	return text ? text : "Error";
 }
 
+/* The path is the table's: nothing of the caller's gets into the line. */
+static void tell_failure(const struct sbx_call *call, const char *detail)
+{
+	const struct sbx_route *route = call->found.route;
+	char line[SBX_ERR_MSG_MAX + 160];
+
+	if (route)
+		sbx_text_cut(line, sizeof(line), "%s %s: %s", sbx_method_str(route->method),
+			     route->path, detail);
+	else
+		sbx_text_cut(line, sizeof(line), "%s", detail);
+	sbx_listener_failed(call->http->listener, line);
+}
+
 void sbx_reply_problem(struct sbx_call *call, int status, const char *code, const char *field,
 		       const char *fmt, ...)
 {
@@ -100,6 +114,8 @@ void sbx_reply_problem(struct sbx_call *call, int status, const char *code, cons
 	va_start(ap, fmt);
 	sbx_err_vset(&err, fmt, ap);
 	va_end(ap);
+	if (status >= 500)
+		tell_failure(call, err.msg);
 	o = json_pack("{s:s, s:s, s:i, s:s, s:s}", "type", "about:blank", "title", title(status),
 		      "status", status, "code", code, "detail", err.msg);
 	if (o && field && field[0])

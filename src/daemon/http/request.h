@@ -41,6 +41,7 @@ void sbx_request_resume(struct sbx_http_request *r);
 /* The same for a stream, whose request may be gone. */
 void sbx_connection_resume(struct sbx_http_listener *l, struct MHD_Connection *c);
 struct sbx_http_stats *sbx_listener_stats(const struct sbx_http_listener *l);
+void sbx_listener_failed(const struct sbx_http_listener *l, const char *line);
 struct event_base *sbx_listener_base(const struct sbx_http_listener *l);
 
 /* All streams of the server, a list. */

@@ -81,6 +81,12 @@ struct sbx_stream **sbx_listener_streams(const struct sbx_http_listener *l)
 	return &l->http->streams;
 }
 
+void sbx_listener_failed(const struct sbx_http_listener *l, const char *line)
+{
+	if (l->http->o.failed)
+		l->http->o.failed(line);
+}
+
 struct sbx_http_stats *sbx_listener_stats(const struct sbx_http_listener *l)
 {
 	return &l->http->stats;

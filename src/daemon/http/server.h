@@ -29,6 +29,9 @@ struct sbx_http_options {
 	const struct sbx_route_table *routes;
 	struct sbx_access *access;
 	struct sbx_daemon *daemon; /* for the calls */
+	/* Told of each answer that is the service's own failure (5xx): "GET /x: the reason". NULL:
+	 * nobody is. */
+	void (*failed)(const char *line);
 };
 
 int sbx_http_new(const struct sbx_http_options *options, struct sbx_http **ret_http);

@@ -47,6 +47,30 @@ static int complain(const struct sbx_err *err, int status)
 	return status;
 }
 
+/* At most so many lines about requests that failed, in so long; then one for the rest. */
+#define FAILURES_MAX 10
+#define FAILURES_S   60
+
+static void on_failed(const char *line)
+{
+	static uint64_t since_us, n;
+	uint64_t now_us = sbx_clock_monotonic_us();
+
+	if (now_us - since_us > FAILURES_S * 1000000ull) {
+		if (n > FAILURES_MAX)
+			fprintf(stderr, "sbxd: and %llu failures more\n",
+				(unsigned long long)(n - FAILURES_MAX));
+		since_us = now_us;
+		n = 0;
+	}
+	if (++n > FAILURES_MAX)
+		return;
+	fputs("sbxd: ", stderr);
+	for (; *line; line++)
+		fputc((unsigned char)*line < ' ' || *line == 0x7f ? '?' : *line, stderr);
+	fputc('\n', stderr);
+}
+
 static int load_schemas(struct sbx_daemon *d, struct sbx_err *err)
 {
 	SBX_AUTO_FREE char *path = NULL;
@@ -201,9 +225,11 @@ static void on_signal(evutil_socket_t fd, short what, void *userdata)
 
 static int serve(struct sbx_daemon *d, const struct sbx_daemon_options *o, struct sbx_err *err)
 {
-	const struct sbx_http_options options = {
-		.base = d->base, .routes = d->routes, .access = d->access, .daemon = d
-	};
+	const struct sbx_http_options options = { .base = d->base,
+						  .routes = d->routes,
+						  .access = d->access,
+						  .daemon = d,
+						  .failed = on_failed };
 	struct event *term = evsignal_new(d->base, SIGTERM, on_signal, d->base);
 	struct event *interrupt = evsignal_new(d->base, SIGINT, on_signal, d->base);
 	struct event *alive = NULL;
