@@ -3,13 +3,17 @@
 dist_doc_DATA = \
 	README.md NEWS.md SECURITY.md \
 	%reldir%/AGENTS.md \
+	%reldir%/API.md \
 	%reldir%/ARCHITECTURE.md \
 	%reldir%/CONTROL.md \
 	%reldir%/control.schema.json \
+	%reldir%/grafana-dashboard.json \
 	%reldir%/HACKING.md \
+	%reldir%/openapi.json \
 	%reldir%/PROTECTED.md \
 	%reldir%/RULES.md \
 	%reldir%/RUNNERS.md \
+	%reldir%/SBXD.md \
 	%reldir%/SECCOMP.md \
 	%reldir%/SECRETS.md \
 	%reldir%/DATABASE.md \

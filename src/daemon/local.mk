@@ -88,3 +88,7 @@ tests_unit_daemon_test_etag_SOURCES = tests/unit/daemon/test_etag.c
 tests_unit_daemon_test_etag_LDADD = $(daemon_libs) $(CMOCKA_LIBS)
 tests_unit_daemon_test_watch_SOURCES = tests/unit/daemon/test_watch.c tests/unit/store_world.h tests/unit/scratch.h
 tests_unit_daemon_test_watch_LDADD = $(daemon_libs) $(CMOCKA_LIBS)
+check_PROGRAMS += tests/unit/daemon/test_files
+SBX_GOLDEN_TESTS += tests/unit/daemon/test_files
+tests_unit_daemon_test_files_SOURCES = tests/unit/daemon/test_files.c tests/unit/option_files.h
+tests_unit_daemon_test_files_LDADD = $(daemon_libs) $(CMOCKA_LIBS)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """sbxd: what it explains, profiles, and figures: of a sandbox, of the list, for Prometheus."""
+import json
 import math
 import os
 import re
@@ -143,6 +144,16 @@ def test_children_end_with_the_service(sbx, slow):
     wait_for(lambda: not os.path.exists("/proc/" + open(pids).read().strip()))
 
 
+def test_failures_are_lines_and_not_too_many(sbx, slow):
+    """One line each for a request that failed, without anything of the request; then no more."""
+    with service(sbx, program=slow("echo x")) as s:
+        for i in range(30):
+            explain(s, 502, command=f"x{i}")
+        s.p.terminate()
+        lines = s.p.stderr.read().splitlines()
+    assert lines == ["sbxd: POST /explain: sbxctl gave no answer"] * 10
+
+
 # --- profiles ---
 
 def test_profiles(sbx):
@@ -265,6 +276,25 @@ def test_metrics(sbx):
         assert not any(one in str(labels) or ".test" in str(labels) for v in m.values() for labels in v)
         before = sum(m["sbx_events_total"].values())
         assert sum(wait_for(lambda: parse(metrics(s)))["sbx_events_total"].values()) >= before
+
+
+def test_the_dashboard_knows_the_metrics(sbx):
+    with open(os.path.join(os.environ["SBX_SRCDIR"], "docs/grafana-dashboard.json"), encoding="utf-8") as f:
+        dashboard = json.load(f)
+    ids = [p["id"] for p in dashboard["panels"]]
+    assert len(set(ids)) == len(ids) and dashboard["schemaVersion"] >= 36 and dashboard["title"]
+    with service(sbx) as s:
+        s.get("/healthz")
+        told = set(re.findall(r"(?m)^# TYPE (\S+)", metrics(s)))
+    taken = set()
+    for panel in dashboard["panels"]:
+        grid = panel["gridPos"]
+        assert panel["title"] and grid["x"] + grid["w"] <= 24
+        for target in panel["targets"]:
+            names = set(re.findall(r"\b(?:sbx|process)_[a-z_]+", target["expr"]))
+            assert names and {re.sub("_bucket$", "", n) for n in names} <= told, target
+            taken |= names
+    assert {"sbx_sandboxes", "sbx_denials_total", "sbx_flows_cut_total"} <= taken
 
 
 @pytest.mark.skipif(not shutil.which("promtool"), reason="no promtool (package prometheus)")

@@ -98,9 +98,10 @@ static json_t *operation(const struct sbx_route *r)
 
 	if (r->body)
 		json_object_set_new(o, "requestBody",
-				    json_pack("{s:b, s:{s:{s:o}}}", "required", 1, "content",
+				    json_pack("{s:b, s:{s:{s:o, s:o*}}}", "required", 1, "content",
 					      "application/json", "schema",
-					      sbx_fields_schema(r->body, r->n_body)));
+					      sbx_fields_schema(r->body, r->n_body), "example",
+					      r->example ? json_loads(r->example, 0, NULL) : NULL));
 	if (r->role == SBX_ROLE_NONE)
 		json_object_set_new(o, "security", json_array());
 	return o;

@@ -46,6 +46,7 @@ struct sbx_route {
 	bool streams;	    /* `Accept: text/event-stream` is answered by events */
 	bool tagged;	    /* the answer has an ETag: If-None-Match of GET, If-Match of the rest */
 	const char *media;  /* of an answer that is no JSON */
+	const char *example; /* of the body, JSON; NULL: one is made of its rows */
 	const char *help;   /* a sentence without its capital and full stop */
 	void (*run)(struct sbx_call *call);
 };

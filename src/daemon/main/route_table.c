@@ -92,7 +92,7 @@ static const struct sbx_route rows[] = {
 	  .answer = "Network", .help = "show the live lists and the air gap",
 	  .run = sbx_get_network },
 	{ SBX_PUT, "/sandboxes/{id}/network", SBX_ROLE_OPERATOR, "putNetwork", BODY(network_body),
-	  .status = 200, .answer = "Network",
+	  .status = 200, .answer = "Network", .example = "{\"air_gapped\": true}",
 	  .help = "change what a sandbox may reach, and cut what it may not",
 	  .run = sbx_put_network },
 	SBX_ROWS_ROUTES
@@ -101,6 +101,8 @@ static const struct sbx_route rows[] = {
 	  .run = sbx_get_sandbox_metrics },
 	{ SBX_POST, "/explain", SBX_ROLE_VIEWER, "explain", BODY(explain_body), .status = 200,
 	  .answer = "Explanation",
+	  .example = "{\"profile\": \"build\", \"protocol\": \"tcp\", \"host\": \"pypi.org\", "
+		     "\"port\": 443}",
 	  .help = "say whether a sandbox may do something, and which rule decides",
 	  .run = sbx_post_explain },
 	{ SBX_GET, "/profiles", SBX_ROLE_VIEWER, "listProfiles", .status = 200,
