@@ -68,6 +68,7 @@ EXTRA_DIST += \
 	%reldir%/system/kernel_probes.py \
 	%reldir%/system/process_memory.py \
 	%reldir%/system/origin.py \
+	%reldir%/system/page.py \
 	%reldir%/system/raw_h2.py \
 	%reldir%/system/raw_tls.py \
 	%reldir%/system/terminated.py \
@@ -161,6 +162,7 @@ EXTRA_DIST += \
 	%reldir%/system/test_sbxd_rules.py \
 	%reldir%/system/test_selftest.py \
 	%reldir%/system/test_overlay.py \
+	%reldir%/system/test_sbxd_page.py \
 	%reldir%/system/test_passed_directories.py \
 	%reldir%/system/test_smoke.py \
 	%reldir%/system/test_systemd.py \

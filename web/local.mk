@@ -83,6 +83,7 @@ SBX_WEB_PARTS = \
 SBX_WEB_TESTS = \
 	%reldir%/test/actions.test.mjs \
 	%reldir%/test/browser.mjs \
+	%reldir%/test/driver.mjs \
 	%reldir%/test/keyboard.test.mjs \
 	%reldir%/test/looks.test.mjs \
 	%reldir%/test/mock/main.mjs \

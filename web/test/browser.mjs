@@ -14,13 +14,16 @@ const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 
 let browser;
 
-export async function startBrowser() {
+export function launch() {
 	const args = process.getuid() === 0 ? ["--no-sandbox"] : [];
-	const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
-	browser = await chromium.launch({
-		executablePath,
+	return chromium.launch({
+		executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
 		args: [...args, "--disable-gpu", "--disable-dev-shm-usage"],
 	});
+}
+
+export async function startBrowser() {
+	browser = await launch();
 }
 
 export const stopBrowser = () => browser.close();

@@ -30,7 +30,7 @@ export function AirGap({
 				const body = { air_gapped: !on };
 				const got = await put<NetworkChange>(`/sandboxes/${segment(sandbox.id)}/network`, body);
 				const cut = `cut ${plural(got.cut, "flow")}`;
-				setResult(got.air_gapped ? `air-gapped, ${cut}` : got.cut > 0 ? `opened, ${cut}` : "opened");
+				setResult(got.air_gapped ? cut : got.cut > 0 ? `opened, ${cut}` : "opened");
 				onChanged();
 			} finally {
 				setAsked(null);

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The page of sbxd over the real service: what is clicked happens to real sandboxes."""
+from page import needs_browser, page
+from sbxd import service, wait_for
+from test_control import running
+from test_lifecycle import clean  # noqa: F401
+from test_live import NET as LIVE, RESET, line, stream, until_up
+
+PORT = 8485
+TCP = ["--listen", f"127.0.0.1:{PORT}"]
+MARKUP = "<img src=x onerror=window.hacked=1></td><script>window.hacked=1</script>"
+
+pytestmark = needs_browser
+
+
+def test_a_click_cuts_a_download(sbx, clean):
+    sbx.profile("live", LIVE)
+    with service(sbx, TCP) as s, running(sbx, stream("http", "files.test", 80), ["--profile", "live"]) as (p, _):
+        assert line(p) == ["up"]
+        one = wait_for(lambda: s.get("/sandboxes?state=running")["items"])[0]["id"]
+        with page(sbx, s) as web:
+            web.see(one)
+            web.click("switch", f"Air gap of {one}")
+            web.see("cut 1 flow")
+            assert line(p) in RESET
+            assert line(p)[:2] == ["new", "ECONNREFUSED"]
+            assert web.state("switch", f"Air gap of {one}", "aria-checked") == "true"
+            assert s.get("/sandboxes/" + one)["allow_internet_access"] is False
+            web.shot("real-air-gap")
+            web.click("switch", f"Air gap of {one}")
+            web.see("opened")
+            until_up(p)
+            assert s.get("/sandboxes/" + one)["allow_internet_access"] is True
+
+            web.click("button", f"Kill {one}")
+            web.click("button", "Kill it")
+            assert p.wait(20) == 137
+            web.see("No sandbox is running.")
+
+
+def test_a_command_is_text(sbx, clean):
+    with service(sbx, TCP) as s, running(sbx, ["sh", "-c", "sleep 60", MARKUP]):
+        wait_for(lambda: s.get("/sandboxes?state=running")["items"])
+        with page(sbx, s) as web:
+            web.see("onerror=window.hacked=1")
+            assert MARKUP in web.text()
+            assert web.script("'hacked' in window") is False
+            assert not [text for text in web.trouble() if "Policy" in text]
+            web.shot("real-hostile")
+
+
+def test_an_empty_installation_says_what_to_run(sbx):
+    with service(sbx, TCP) as s, page(sbx, s) as web:
+        web.see("sbx-run --profile none -- id")
+        web.shot("real-empty")

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// node driver.mjs SCREENSHOTS: the page in Chromium for tests in another language (tests/system/page.py). A line of
+// standard input is a JSON array, [COMMAND, ARGUMENT...]; the answer is a line {"ok": value} or {"error": text}.
+import { createInterface } from "node:readline";
+import { join } from "node:path";
+import { launch } from "./browser.mjs";
+
+const SECONDS = 20;
+
+const browser = await launch();
+const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
+page.setDefaultTimeout(SECONDS * 1000);
+const trouble = [];
+page.on("console", (m) => m.type() === "error" && trouble.push(m.text()));
+page.on("pageerror", (error) => trouble.push(String(error)));
+
+// The accessible name is the whole one.
+const control = (role, name) => page.getByRole(role, { name, exact: true });
+
+const commands = {
+	open: (url) => page.goto(url),
+	click: (role, name) => control(role, name).click(),
+	fill: (label, text) => page.getByLabel(label, { exact: true }).fill(text),
+	see: (text) => page.getByText(text).first().waitFor(),
+	gone: (text) => page.getByText(text).first().waitFor({ state: "detached" }),
+	state: (role, name, attribute) => control(role, name).getAttribute(attribute),
+	text: () => page.locator("main").innerText(),
+	script: (text) => page.evaluate(text),
+	trouble: () => trouble,
+	shot: (name) => page.screenshot({ path: join(process.argv[2], `${name}.png`), fullPage: true }),
+};
+
+for await (const line of createInterface({ input: process.stdin })) {
+	const [command, ...rest] = JSON.parse(line);
+	let answer;
+	try {
+		const value = await commands[command](...rest);
+		answer = { ok: ["state", "text", "script", "trouble"].includes(command) ? (value ?? null) : null };
+	} catch (error) {
+		answer = { error: String(error) };
+	}
+	process.stdout.write(JSON.stringify(answer) + "\n");
+}
+await browser.close();
