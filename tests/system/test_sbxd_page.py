@@ -53,3 +53,29 @@ def test_an_empty_installation_says_what_to_run(sbx):
     with service(sbx, TCP) as s, page(sbx, s) as web:
         web.see("sbx-run --profile none -- id")
         web.shot("real-empty")
+
+
+def test_a_rule_is_followed_by_a_running_sandbox(sbx, clean):
+    sbx.profile("live", LIVE.replace("    - v4.test:7000\n", ""))
+    run = ["--profile", "live", "--workspace", "shop"]
+    with service(sbx, TCP) as s, running(sbx, stream("echo", "v4.test", 7000), run) as (p, _):
+        one = wait_for(lambda: s.get("/sandboxes?state=running")["items"])[0]["id"]
+        with page(sbx, s) as web:
+            web.view(f"#/sandboxes/{one}")
+            web.see("v4.test:7000")  # refused, as it happens
+            web.shot("real-sandbox")
+            web.view("#/refusals?by=name")
+            web.click("button", "Allow … v4.test")
+            web.see("As it is now")
+            web.click("button", "Add the rule")
+            web.see("is in force")
+            until_up(p)
+            web.shot("real-draft")
+            web.click("button", "Done")
+            web.view("#/rules/shop")
+            rule = s.get("/workspaces/shop/sandbox/rules")["items"][0]
+            assert (rule["pattern"], rule["action"]) == ("v4.test:7000", "allow")
+            web.click("button", f"Turn off rule {rule['id']}")
+            web.see("cut 1 flow")
+            assert line(p) in RESET
+            web.shot("real-rules")

@@ -19,6 +19,7 @@ const control = (role, name) => page.getByRole(role, { name, exact: true });
 
 const commands = {
 	open: (url) => page.goto(url),
+	view: (hash) => page.goto(page.url().split("#")[0] + hash),
 	click: (role, name) => control(role, name).click(),
 	fill: (label, text) => page.getByLabel(label, { exact: true }).fill(text),
 	see: (text) => page.getByText(text).first().waitFor(),

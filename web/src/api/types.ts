@@ -78,6 +78,7 @@ export interface Sandbox {
 	owner?: string | null;
 	metadata?: Record<string, string> | null;
 	timeout_at?: string | null;
+	usage?: Usage | null; // a moment ago
 	// of one sandbox alone
 	policy?: PolicyEntry[];
 	flows?: Flow[];
@@ -204,7 +205,7 @@ export interface Explained {
 export interface Profile {
 	name: string;
 	description: string | null;
-	yaml?: string;
+	yaml?: string | null;
 	extends?: string | string[] | null;
 	file?: string | null;
 	error?: string | null;

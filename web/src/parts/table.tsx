@@ -20,7 +20,6 @@ interface Props<T> {
 	rows: readonly T[];
 	keyOf: (row: T) => string | number;
 	rowClass?: (row: T) => string;
-	isLive?: (row: T) => boolean; // marks the row for those who look for it
 	empty?: ComponentChildren;
 }
 
@@ -28,7 +27,7 @@ function classOf<T>(column: Column<T>): string {
 	return [column.numeric && "numeric", column.title && "title", column.wide && "wide"].filter(Boolean).join(" ");
 }
 
-export function Table<T>({ caption, columns, rows, keyOf, rowClass, isLive, empty }: Props<T>) {
+export function Table<T>({ caption, columns, rows, keyOf, rowClass, empty }: Props<T>) {
 	const box = useRef<HTMLDivElement>(null);
 	const needed = useRef(columns.length * COLUMN_PX);
 	const [cards, setCards] = useState(false);
@@ -65,13 +64,7 @@ export function Table<T>({ caption, columns, rows, keyOf, rowClass, isLive, empt
 					</thead>
 					<tbody role="rowgroup">
 						{rows.map((row) => (
-							<tr
-								key={keyOf(row)}
-								data-key={keyOf(row)}
-								data-live={isLive?.(row) || undefined}
-								role="row"
-								class={rowClass?.(row) ?? ""}
-							>
+							<tr key={keyOf(row)} role="row" class={rowClass?.(row) ?? ""}>
 								{columns.map((column) =>
 									column.title ? (
 										<th key={column.head} role="rowheader" scope="row" class={classOf(column)}>

@@ -63,9 +63,16 @@ function ProfileView({ name }: { name: string }) {
 							Explain a connection by it
 						</a>
 					</p>
-					<Panel title="All of it, with what it extends">
-						<pre tabIndex={0}>{data.yaml}</pre>
-					</Panel>
+					{data.error ? (
+						<p class="note problem">
+							<Foreign text={data.error} />
+						</p>
+					) : null}
+					{data.yaml ? (
+						<Panel title="All of it, with what it extends">
+							<pre tabIndex={0}>{data.yaml}</pre>
+						</Panel>
+					) : null}
 				</>
 			) : null}
 		</>

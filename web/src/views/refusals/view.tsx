@@ -21,9 +21,9 @@ const BY: [DenialsBy, string][] = [
 	["reason", "By reason"],
 ];
 const WINDOWS = [
-	["1h", "Last hour"],
-	["24h", "Last 24 hours"],
-	["7d", "Last 7 days"],
+	["1h", "Last hour", 3600, 60],
+	["24h", "Last 24 hours", 86_400, 3600],
+	["7d", "Last 7 days", 604_800, 3600],
 ] as const;
 const POLL_MS = 10_000;
 const SOON_MS = 1000;
@@ -43,12 +43,12 @@ function useSoon(run: () => void): void {
 
 export function RefusalsView({ route }: { route: Route }) {
 	const by = BY.find(([value]) => value === route.query.get("by"))?.[0] ?? "name";
-	const span = WINDOWS.find(([value]) => value === route.query.get("window"))?.[0] ?? "24h";
+	const [span, , seconds, step] = WINDOWS.find(([value]) => value === route.query.get("window")) ?? WINDOWS[1];
 	const key = route.query.get("key");
 	const [draft, setDraft] = useState<Denial | null>(null);
 	const may = useMay();
 	const { data, problem, reload } = useLoad(
-		() => get<Denials>("/denials", { by, window: span, series: span === "1h" ? "minute" : "hour", limit: 100 }),
+		() => get<Denials>("/denials", { by, window: span, series: step === 60 ? "minute" : "hour", limit: 100 }),
 		[by, span],
 		POLL_MS,
 	);
@@ -79,7 +79,9 @@ export function RefusalsView({ route }: { route: Route }) {
 			</form>
 			<ProblemNote problem={problem} />
 			{!data && !problem ? <Loading what="refusals" /> : null}
-			{data?.series && data.items.length > 0 ? <OverTime series={data.series} /> : null}
+			{data?.series && data.items.length > 0 ? (
+				<OverTime series={data.series} seconds={seconds} step={step} />
+			) : null}
 			{data ? (
 				<Panel title={BY.find(([value]) => value === by)![1]}>
 					<Table

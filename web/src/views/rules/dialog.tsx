@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // A new rule, or a change of one. Before it is saved, the draft can be explained for a host.
 import { useState } from "preact/hooks";
-import { useAction } from "../../api/hooks";
+import { asProblem, useAction } from "../../api/hooks";
 import { addRule, changeRule, explain } from "../../api/rules";
 import type { Explained, Rule, RuleDraft } from "../../api/types";
 import { Dialog } from "../../parts/dialog";
@@ -31,6 +31,7 @@ export function RuleDialog({ workspace, rule, onClose, onDone }: Props) {
 	const [note, setNote] = useState(rule?.note ?? "");
 	const [floor, setFloor] = useState(rule?.is_floor ?? false);
 	const [tested, setTested] = useState<Explained | null>(null);
+	const [withDraft, setWithDraft] = useState(true);
 	const saving = useAction();
 	const testing = useAction();
 
@@ -57,7 +58,14 @@ export function RuleDialog({ workspace, rule, onClose, onDone }: Props) {
 			setTested(null);
 			const { host, port } = sampleOf(pattern);
 			const question = { workspace: workspace ?? undefined, protocol: "tcp", host, port };
-			setTested(await explain({ ...question, rule: draft() }));
+			try {
+				setTested(await explain({ ...question, rule: draft() }));
+				setWithDraft(true);
+			} catch (error) {
+				if (asProblem(error).field !== "rule") throw error;
+				setTested(await explain(question)); // a service that judges no drafts
+				setWithDraft(false);
+			}
 		});
 
 	return (
@@ -102,6 +110,7 @@ export function RuleDialog({ workspace, rule, onClose, onDone }: Props) {
 					</label>
 				) : null}
 				{tested ? <ExplainedNote explained={tested} /> : null}
+				{tested && !withDraft ? <p class="muted">That is so now, without the draft.</p> : null}
 				<ProblemNote problem={testing.problem} />
 				<ProblemNote problem={saving.problem} />
 				<div class="buttons">

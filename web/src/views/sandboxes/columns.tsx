@@ -9,7 +9,6 @@ import { Foreign } from "../../parts/foreign";
 import { bytes, commandLine, count, percent } from "../../parts/format";
 import type { Column } from "../../parts/table";
 import { Age } from "../../parts/time";
-import type { RowUsage } from "./usage";
 
 export function Kill({ sandbox, onKilled }: { sandbox: Sandbox; onKilled: () => void }) {
 	return (
@@ -34,14 +33,13 @@ export function Kill({ sandbox, onKilled }: { sandbox: Sandbox; onKilled: () => 
 }
 
 interface Context {
-	usage: ReadonlyMap<string, RowUsage>;
+	rates: ReadonlyMap<string, { rate: number | null }>;
 	refusals: ReadonlyMap<string, number>;
 	mayChange: boolean;
 	reload: () => void;
 }
 
-export function sandboxColumns({ usage, refusals, mayChange, reload }: Context): Column<Sandbox>[] {
-	const of = (s: Sandbox) => (s.live ? usage.get(s.id) : undefined);
+export function sandboxColumns({ rates, refusals, mayChange, reload }: Context): Column<Sandbox>[] {
 	return [
 		{
 			head: "Sandbox",
@@ -67,9 +65,9 @@ export function sandboxColumns({ usage, refusals, mayChange, reload }: Context):
 		},
 		{ head: "Command", wide: true, cell: (s) => <Foreign text={commandLine(s.command)} class="code" /> },
 		{ head: "Age", numeric: true, cell: (s) => <Age at={s.started_at ?? s.created_at} until={s.ended_at} /> },
-		{ head: "CPU", numeric: true, cell: (s) => percent(of(s)?.cpu) },
-		{ head: "Memory", numeric: true, cell: (s) => bytes(of(s)?.memory_bytes) },
-		{ head: "Flows", numeric: true, cell: (s) => count(of(s)?.flows) },
+		{ head: "CPU", numeric: true, cell: (s) => (s.live ? percent(rates.get(s.id)?.rate) : "–") },
+		{ head: "Memory", numeric: true, cell: (s) => bytes(s.usage?.memory_bytes) },
+		{ head: "Flows", numeric: true, cell: (s) => count(s.usage?.flows) },
 		{
 			head: "Refused",
 			numeric: true,

@@ -1,66 +1,39 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Usage of the rows that are in sight, and refusals of a day: the list itself has neither. A host
-// may have a thousand sandboxes, and a window shows some twenty of them.
+// CPU per second from two answers of the list, and refusals of a day.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { get, segment } from "../../api/client";
+import { get } from "../../api/client";
 import { useEvents, useLoad } from "../../api/hooks";
-import type { Denials, Usage } from "../../api/types";
+import type { Denials, Sandbox } from "../../api/types";
 
-const POLL_MS = 3000;
-const ROWS_MAX = 25;
 const REFUSALS_POLL_MS = 15_000;
+const STALE_MS = 10_000; // CPU time that has not grown for so long is no late sample
 
-export interface RowUsage extends Usage {
-	cpu: number | null; // 1: one processor, all of the time
-	at: number;
+interface Sample {
+	cpu_us: number;
+	at: number; // by this browser: only differences count
+	rate: number | null;
 }
 
-function keysInSight(): string[] {
-	const rows = [...document.querySelectorAll<HTMLElement>("main tbody tr[data-key][data-live]")];
-	return rows
-		.filter((row) => {
-			const { top, bottom } = row.getBoundingClientRect();
-			return bottom > 0 && top < window.innerHeight;
-		})
-		.map((row) => row.dataset["key"]!)
-		.slice(0, ROWS_MAX);
+// The service asks launchers now and then: the list may bring one sample several times.
+export function nextSample(old: Sample | undefined, cpu_us: number, at: number): Sample {
+	if (!old) return { cpu_us, at, rate: null };
+	if (cpu_us === old.cpu_us) return at - old.at > STALE_MS ? { cpu_us, at, rate: 0 } : old;
+	return { cpu_us, at, rate: Math.max(0, cpu_us - old.cpu_us) / ((at - old.at) * 1000) };
 }
 
-export function cpuRate(old: RowUsage | undefined, now: Usage, at: number): number | null {
-	if (!old || typeof old.cpu_us !== "number" || typeof now.cpu_us !== "number" || at <= old.at)
-		return old?.cpu ?? null;
-	return Math.max(0, now.cpu_us - old.cpu_us) / ((at - old.at) * 1000);
-}
-
-// By id. Times are this browser's: only their difference counts.
-export function useRowUsage(ids: string): ReadonlyMap<string, RowUsage> {
-	const [usage, setUsage] = useState<ReadonlyMap<string, RowUsage>>(new Map());
-	const busy = useRef(false);
-	useEffect(() => {
-		const run = async () => {
-			if (busy.current || document.hidden) return;
-			busy.current = true;
-			const keys = keysInSight();
-			const answers = await Promise.allSettled(
-				keys.map((id) => get<Usage>(`/sandboxes/${segment(id)}/metrics`)),
-			);
-			busy.current = false;
-			const at = performance.now();
-			setUsage((old) => {
-				const next = new Map(old);
-				answers.forEach((answer, i) => {
-					if (answer.status !== "fulfilled") return;
-					const id = keys[i]!;
-					next.set(id, { ...answer.value, cpu: cpuRate(old.get(id), answer.value, at), at });
-				});
-				return next;
-			});
-		};
-		void run();
-		const timer = window.setInterval(() => void run(), POLL_MS);
-		return () => window.clearInterval(timer);
-	}, [ids]);
-	return usage;
+// By id; 1: one processor, all of the time.
+export function useCpuRates(sandboxes: readonly Sandbox[] | undefined): ReadonlyMap<string, Sample> {
+	const samples = useRef<ReadonlyMap<string, Sample>>(new Map());
+	const seen = useRef<readonly Sandbox[] | undefined>(undefined);
+	if (sandboxes && sandboxes !== seen.current) {
+		seen.current = sandboxes;
+		const next = new Map<string, Sample>();
+		for (const { id, usage } of sandboxes)
+			if (typeof usage?.cpu_us === "number")
+				next.set(id, nextSample(samples.current.get(id), usage.cpu_us, performance.now()));
+		samples.current = next;
+	}
+	return samples.current;
 }
 
 // Refusals of the last day by sandbox; those that come are added at once.

@@ -9,7 +9,7 @@ import { Loading, ProblemNote } from "../../parts/note";
 import { Table } from "../../parts/table";
 import { sandboxColumns } from "./columns";
 import { FirstRun } from "./first";
-import { useRefusals, useRowUsage } from "./usage";
+import { useCpuRates, useRefusals } from "./usage";
 
 const POLL_MS = 2000;
 const PAGE = 100;
@@ -41,7 +41,7 @@ export function SandboxesView({ route }: { route: Route }) {
 		[state, workspace, cursor],
 		POLL_MS,
 	);
-	const usage = useRowUsage(data?.items.map((s) => s.id).join() ?? "");
+	const rates = useCpuRates(data?.items);
 	const refusals = useRefusals();
 	// Nothing runs: has anything ever run?
 	const none = data !== null && data.items.length === 0 && !workspace && !cursor;
@@ -86,10 +86,9 @@ export function SandboxesView({ route }: { route: Route }) {
 			) : (
 				<Table
 					caption="Sandboxes"
-					columns={sandboxColumns({ usage, refusals, mayChange: may.change, reload })}
+					columns={sandboxColumns({ rates, refusals, mayChange: may.change, reload })}
 					rows={data.items}
 					keyOf={(sandbox) => sandbox.id}
-					isLive={(sandbox) => sandbox.live}
 					empty={state === "live" ? "No sandbox is running." : "There is no such sandbox."}
 				/>
 			)}
