@@ -218,6 +218,58 @@ static void op_kill(void *userdata, struct sbx_control_request *rq)
 	sbx_control_answer(r->control, rq->token, NULL);
 }
 
+/* --- timeout --- */
+
+/* The stage ends a sandbox whose launcher is stopped: this long after the launcher would have. */
+#define STAGE_SLACK_S 30
+#define TIMEOUT_MAX_S (365 * 86400)
+
+/* Refuses the request if the sandbox would run longer than it may. */
+static bool is_within_ceiling(struct sbx_run *r, const struct sbx_control_request *rq,
+			      json_int_t seconds)
+{
+	uint64_t ceiling_ms = r->plan->system->ceilings.wall_time_ms;
+	uint64_t elapsed_ms = (sbx_clock_monotonic_us() - r->released_us) / 1000;
+
+	if (seconds < 1 || seconds > TIMEOUT_MAX_S) {
+		sbx_control_refuse(r->control, rq->token, SBX_CONTROL_INVALID, "timeout",
+				   "timeout must be 1 to %d seconds", TIMEOUT_MAX_S);
+		return false;
+	}
+	if (!ceiling_ms || elapsed_ms + (uint64_t)seconds * 1000 <= ceiling_ms)
+		return true;
+	sbx_control_refuse(r->control, rq->token, SBX_CONTROL_DENIED, "timeout",
+			   "the host's ceiling for wall_time is %llu s, and the sandbox has run "
+			   "for %llu s",
+			   (unsigned long long)(ceiling_ms / 1000),
+			   (unsigned long long)(elapsed_ms / 1000));
+	return false;
+}
+
+static void op_timeout(void *userdata, struct sbx_control_request *rq)
+{
+	struct sbx_run *r = userdata;
+	json_int_t seconds = json_integer_value(json_object_get(rq->body, "timeout"));
+	int e;
+
+	if (!runs(r, rq) || !is_within_ceiling(r, rq, seconds))
+		return;
+	if (r->wall_expired) {
+		sbx_control_refuse(r->control, rq->token, SBX_CONTROL_GONE, NULL,
+				   "the sandbox is ending");
+		return;
+	}
+	e = sbx_supervise_wall_clock_set(r, (uint64_t)seconds * 1000);
+	if (e < 0) {
+		sbx_control_refuse(r->control, rq->token, SBX_CONTROL_FAILED, NULL,
+				   "cannot set the wall time: %s", strerror(-e));
+		return;
+	}
+	sbx_stage_send(&r->stage, SBX_MSG_WALL_TIME, (uint32_t)seconds + STAGE_SLACK_S, NULL, 0);
+	sbx_control_answer(r->control, rq->token,
+			   json_pack("{s:I}", "wall_left_ms", wall_left_ms(r)));
+}
+
 /* --- events --- */
 
 static void op_events(void *userdata, struct sbx_control_request *rq)
@@ -325,6 +377,9 @@ static const struct sbx_control_op ops[] = {
 	  .fields = { { "frozen", SBX_CONTROL_BOOL, true } },
 	  .handle = op_freeze },
 	{ .name = "kill", .handle = op_kill },
+	{ .name = "timeout",
+	  .fields = { { "timeout", SBX_CONTROL_NUMBER, true } },
+	  .handle = op_timeout },
 	{ .name = "events",
 	  .stays = true,
 	  .fields = { { "since", SBX_CONTROL_NUMBER, false } },

@@ -98,6 +98,8 @@ struct sbx_run {
 	struct sbx_control *control; /* NULL: it is not open */
 	struct sbx_serve_execs serve_execs;
 	struct sbx_usage_counts usage_counts;
+	uint64_t released_us; /* monotonic */
+	uint64_t wall_ms;     /* from the release to the wall time; 0: there is none */
 	uint64_t kill_at_us;  /* monotonic: SIGKILL after the wall time's grace; 0: not set */
 	uint64_t heard;	      /* 1 << type of each message that came */
 	int interrupted;      /* signal that ended the run before the release */

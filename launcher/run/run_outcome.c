@@ -155,7 +155,7 @@ void sbx_run_judge_end(struct sbx_run *r, int e)
 	if (r->wall_expired) {
 		r->outcome = SBX_OUTCOME_TIMED_OUT;
 		sbx_err_set(&r->err, "the command was ended at its wall_time of %llu s",
-			    (unsigned long long)(r->plan->profile->limits.wall_time_ms / 1000));
+			    (unsigned long long)(r->wall_ms / 1000));
 	} else if (e != 0 && r->killed) {
 		r->outcome = SBX_OUTCOME_KILLED;
 		explain_kill(r);

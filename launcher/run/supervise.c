@@ -662,13 +662,20 @@ int sbx_supervise_signals(struct sbx_run *r)
 
 int sbx_supervise_wall_clock(struct sbx_run *r)
 {
-	uint64_t ms = r->plan->profile->limits.wall_time_ms;
+	r->released_us = sbx_clock_monotonic_us();
+	if (r->plan->profile->limits.wall_time_ms == 0)
+		return 0;
+	return sbx_supervise_wall_clock_set(r, r->plan->profile->limits.wall_time_ms);
+}
+
+int sbx_supervise_wall_clock_set(struct sbx_run *r, uint64_t ms)
+{
 	struct itimerspec its = { .it_value = { (time_t)(ms / 1000),
 						(long)(ms % 1000) * 1000000 } };
 
-	if (!ms)
-		return 0;
-	r->wall_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	r->wall_ms = (sbx_clock_monotonic_us() - r->released_us) / 1000 + ms;
+	if (r->wall_fd < 0)
+		r->wall_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (r->wall_fd < 0 || timerfd_settime(r->wall_fd, 0, &its, NULL) < 0)
 		return -errno;
 	return 0;

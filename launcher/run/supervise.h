@@ -28,6 +28,8 @@ int sbx_supervise_forward(struct sbx_run *r, int sig);
 
 /* Start the wall clock of limits.wall_time. 0 or -errno. */
 int sbx_supervise_wall_clock(struct sbx_run *r);
+/* Let it end the sandbox @ms milliseconds from now. 0 or -errno. */
+int sbx_supervise_wall_clock_set(struct sbx_run *r, uint64_t ms);
 
 /* No process of the sandbox is left: reads the last messages about further commands, and tells the
  * end of those that are left. */

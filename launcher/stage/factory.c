@@ -169,7 +169,7 @@ static bool hear_launcher(struct factory *f)
 {
 	static struct sbx_msg_ruleset ruleset;
 	static uint8_t packet[RULESET_PACKET_MAX];
-	uint32_t sig, port;
+	uint32_t sig, port, seconds;
 	size_t n;
 	int r;
 
@@ -186,6 +186,10 @@ static bool hear_launcher(struct factory *f)
 	}
 	if (sbx_msg_decode_simple(sbx_span(packet, n), SBX_MSG_PUBLISH, &port) == 0) {
 		admit(f, port);
+		return true;
+	}
+	if (sbx_msg_decode_simple(sbx_span(packet, n), SBX_MSG_WALL_TIME, &seconds) == 0) {
+		f->end_at_us = sbx_clock_monotonic_us() + seconds * UINT64_C(1000000);
 		return true;
 	}
 	if (sbx_msg_decode_simple(sbx_span(packet, n), SBX_MSG_SIGNAL_ALL, &sig) == 0) {

@@ -636,6 +636,7 @@ static int simple_shape(enum sbx_msg_type type, bool *ret_number)
 	case SBX_MSG_SECRET:
 	case SBX_MSG_TLS_CUT:
 	case SBX_MSG_PUBLISH:
+	case SBX_MSG_WALL_TIME:
 		*ret_number = true;
 		return 0;
 	default:

@@ -29,7 +29,8 @@
  *                        answer to RULESET), COMMAND_EXIT
  *   launcher -> stage    STAGE_CONFIG (the config is in shared memory,
  *                        launcher/stage/stage_config.h), CHECK_MOUNTS, SIGNAL, SIGNAL_ALL, PUBLISH,
- *                        RULESET (attach netns: the ruleset to put in the place of the old one)
+ *                        WALL_TIME, RULESET (attach netns: the ruleset to put in the place of the
+ *                        old one)
  *   init -> launcher     INIT_HELLO, VERDICTS, EXEC_FAILED (also on the channel of an EXEC)
  *   launcher -> init     PROGRAMS (where there is an allow list), PROBES, RELEASE
  *   launcher -> pid 1    EXEC (with the fds of enum sbx_exec_fd), EXEC_SIGNAL
@@ -106,6 +107,7 @@ enum sbx_msg_type {
 	SBX_MSG_EXEC_EXIT,
 	SBX_MSG_EXEC_LISTENER, /* with the listener of seccomp_execs.h */
 	SBX_MSG_PUBLISH,
+	SBX_MSG_WALL_TIME,
 	SBX_N_MSG_TYPES,
 };
 
@@ -402,7 +404,7 @@ SBX_MSG_DECLARE(pins, struct sbx_msg_pins);		/* as are these */
  * bits of enum sbx_mount_fill; SIGNAL, SIGNAL_ALL: the
  * signal; COMMAND_EXIT: a wait status; UDP_SOCKET_MADE/FAILED, TCP_SOCKET_MADE/FAILED: the cookie;
  * PINNED, PINS_FAILED: the serial; SECRET_STALE, SECRET: the index of the secret in the rules;
- * TLS_CUT: the flow; PUBLISH: a port of the sandbox). */
+ * TLS_CUT: the flow; PUBLISH: a port of the sandbox; WALL_TIME: seconds from now to its end). */
 ssize_t sbx_msg_encode_simple(enum sbx_msg_type type, uint32_t value, void *p, size_t n);
 int sbx_msg_decode_simple(struct sbx_span packet, enum sbx_msg_type type, uint32_t *ret_value);
 

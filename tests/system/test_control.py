@@ -194,6 +194,38 @@ def test_kill_by_the_owner_names_the_owner(sbx, clean):
         assert f"by uid {sbx.world.user.pw_uid}" in err
 
 
+CEILING = """
+ceilings:
+  wall_time: 1h
+"""
+
+
+def test_timeout(sbx, clean):
+    """The wall time is set where there was none, moved back, and holds; not past the host's ceiling."""
+    with open(sbx.config + "/system.yaml", "w") as f:
+        f.write(CEILING)
+    os.chown(sbx.config + "/system.yaml", sbx.world.user.pw_uid, -1)
+    with running(sbx, args=["--profile", "none", "--limit", "wall_time=30m"]) as (p, path), Client(path) as c:
+        assert c.refused("timeout")["field"] == "timeout"
+        for wrong in (0, 31536001):
+            assert (r := c.refused("timeout", timeout=wrong))["code"] == "invalid" and r["field"] == "timeout"
+        assert (r := c.refused("timeout", timeout=3601))["code"] == "denied" and "3600 s" in r["error"]
+        assert 3_580_000 < c.ask("timeout", timeout=3590)["wall_left_ms"] <= 3_590_000
+        assert 3_580_000 < c.ask("show")["sandbox"]["wall_left_ms"] <= 3_590_000
+        start = time.monotonic()
+        c.ask("timeout", timeout=2)
+        assert p.wait(timeout=20) == 124
+        assert 1.5 < time.monotonic() - start < 6
+
+
+def test_timeout_where_there_was_none(sbx, clean):
+    """It is set, and also kept by the stage: a launcher that is stopped does not keep its sandbox."""
+    with running(sbx, args=["--profile", "none"]) as (p, path), Client(path) as c:
+        assert c.ask("show")["sandbox"]["wall_left_ms"] is None
+        c.ask("timeout", timeout=1)
+        assert p.wait(timeout=20) == 124
+
+
 def test_publish_lists_the_ports(sbx, clean):
     with running(sbx, args=["--profile", "none", "--publish", "0:8080"]) as (p, path), Client(path) as c:
         published = c.ask("publish")["published"]

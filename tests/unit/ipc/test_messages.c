@@ -431,8 +431,8 @@ static void test_header(void **state)
 	assert_int_equal(sbx_msg_type(sbx_span("\1\x2b\0\0", 4)), SBX_MSG_RULESET_DONE);
 	assert_int_equal(sbx_msg_type(sbx_span("\1\x2e\0\0", 4)), SBX_MSG_EXEC_EXIT);
 	assert_int_equal(sbx_msg_type(sbx_span("\1\x2f\0\0", 4)), SBX_MSG_EXEC_LISTENER);
-	assert_int_equal(sbx_msg_type(sbx_span("\1\x30\0\0", 4)), SBX_MSG_PUBLISH);
-	assert_int_equal(sbx_msg_type(sbx_span("\1\x31\0\0", 4)), SBX_MSG_NONE);
+	assert_int_equal(sbx_msg_type(sbx_span("\1\x31\0\0", 4)), SBX_MSG_WALL_TIME);
+	assert_int_equal(sbx_msg_type(sbx_span("\1\x32\0\0", 4)), SBX_MSG_NONE);
 	assert_int_equal(sbx_msg_type(sbx_span("\1\1\0", 3)), SBX_MSG_NONE);
 	assert_int_equal(sbx_msg_type(sbx_span(NULL, 0)), SBX_MSG_NONE);
 	memcpy(packet, "\1\1\0\0", 4);
