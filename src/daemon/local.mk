@@ -10,8 +10,29 @@ noinst_LIBRARIES += %reldir%/libsbx-api.a
 	%reldir%/api/principal.c %reldir%/api/principal.h \
 	%reldir%/api/route.c %reldir%/api/route.h
 
+# the log of a sandbox's output
+noinst_LIBRARIES += %reldir%/libsbx-output.a
+%canon_reldir%_libsbx_output_a_SOURCES = \
+	%reldir%/output/frame.c %reldir%/output/frame.h \
+	%reldir%/output/log_read.c %reldir%/output/log_read.h \
+	%reldir%/output/log_write.c %reldir%/output/log_write.h
+
+pkglibexec_PROGRAMS += %reldir%/sbx-output
+%canon_reldir%_sbx_output_SOURCES = %reldir%/output/output.c
+%canon_reldir%_sbx_output_LDFLAGS = $(SBX_LDFLAGS) $(SBX_INIT_LDFLAGS)
+%canon_reldir%_sbx_output_LDADD = %reldir%/libsbx-output.a $(sys_libs) src/base/libsbx-base.a
+
 noinst_LIBRARIES += %reldir%/libsbx-daemon.a
 %canon_reldir%_libsbx_daemon_a_SOURCES = \
+	%reldir%/start/chunk.c %reldir%/start/chunk.h \
+	%reldir%/start/create.c \
+	%reldir%/start/exec.c \
+	%reldir%/start/job.c %reldir%/start/job.h \
+	%reldir%/start/output.c \
+	%reldir%/start/place.c %reldir%/start/place.h \
+	%reldir%/start/secret_files.c %reldir%/start/secret_files.h \
+	%reldir%/start/start.c %reldir%/start/start.h \
+	%reldir%/start/timeout.c \
 	%reldir%/access/access.c %reldir%/access/access.h \
 	%reldir%/access/headers.c %reldir%/access/headers.h \
 	%reldir%/access/rates.c %reldir%/access/rates.h \
@@ -23,6 +44,7 @@ noinst_LIBRARIES += %reldir%/libsbx-daemon.a
 	%reldir%/hub/sample.c %reldir%/hub/sample.h \
 	%reldir%/hub/sbxctl.c %reldir%/hub/sbxctl.h \
 	%reldir%/hub/tally.c %reldir%/hub/tally.h \
+	%reldir%/hub/dir_watch.c %reldir%/hub/dir_watch.h \
 	%reldir%/http/call.h \
 	%reldir%/http/reply.c \
 	%reldir%/http/request.h \
@@ -58,7 +80,7 @@ noinst_LIBRARIES += %reldir%/libsbx-daemon.a
 	%reldir%/rows/workspaces.c
 
 daemon_libs = \
-	%reldir%/libsbx-daemon.a %reldir%/libsbx-api.a src/control/libsbx-control.a $(launcher_run_libs) \
+	%reldir%/libsbx-daemon.a %reldir%/libsbx-api.a %reldir%/libsbx-output.a src/control/libsbx-control.a $(launcher_run_libs) \
 	$(MICROHTTPD_LIBS) $(EVENT_LIBS)
 
 bin_PROGRAMS += %reldir%/sbxd

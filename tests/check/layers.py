@@ -76,7 +76,9 @@ ROOMS = {
         "http": {"access", "api"},
         "resources": {"hub", "http", "access", "api"},
         "rows": {"resources", "hub", "http", "access", "api"},
-        "main": {"rows", "resources", "hub", "http", "access", "api"},
+        "output": set(),
+        "start": {"output", "resources", "hub", "http", "access", "api"},
+        "main": {"start", "rows", "resources", "hub", "http", "access", "api"},
     },
     "launcher": {
         "process": set(),

@@ -9,6 +9,7 @@
 #include "base/text.h"
 
 #define STRING_MAX  1024 /* bytes, unless a row says another */
+#define WORD_MAX    32768 /* of any text, in a list or map */
 #define ENTRIES_MAX 256
 
 static const char *const types[] = { "string", "integer", "boolean", "array", "object", "object" };
@@ -45,7 +46,9 @@ static bool is_clean(const char *s, size_t n)
 static int check_string(const struct sbx_field *f, const char *name, const json_t *v,
 			char *ret_name, struct sbx_err *err)
 {
-	size_t n_max = f->type == SBX_FIELD_STRING && f->n_max ? f->n_max : STRING_MAX;
+	size_t n_max = f->type == SBX_FIELD_STRING && f->n_max ? f->n_max :
+		       f->any_text				? WORD_MAX :
+								  STRING_MAX;
 	const char *s = json_string_value(v), *why = NULL;
 	char text[256] = "";
 
@@ -55,7 +58,7 @@ static int check_string(const struct sbx_field *f, const char *name, const json_
 		sbx_text_cut(text, sizeof(text), "it has more than %zu bytes", n_max);
 		return refuse(ret_name, name, err, text);
 	}
-	if (!is_clean(s, json_string_length(v)))
+	if (!f->any_text && !is_clean(s, json_string_length(v)))
 		return refuse(ret_name, name, err, "it has a control character");
 	for (size_t i = 0; f->words && f->words[i]; i++) {
 		if (strcmp(f->words[i], s) == 0)

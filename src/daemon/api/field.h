@@ -28,6 +28,7 @@ struct sbx_field {
 	enum sbx_field_type type;
 	bool required;
 	bool nullable;			    /* null may stand for it */
+	bool any_text;			    /* control characters too, as in a command's words */
 	int64_t min, max;		    /* an integer's value; max 0: no bound but INT64_MAX */
 	size_t n_max;			    /* bytes of a string (0: 1024), or entries (0: 256) */
 	const char *const *words;	    /* a string's values, NULL-terminated; NULL: any */

@@ -71,6 +71,8 @@ struct sbx_stream *sbx_reply_stream(struct sbx_call *call, void (*closed)(void *
 /* Sends an event. @id, @event: NULL leaves the line out. @data has no newline. 0; -ENOBUFS: the
  * client is too slow, the event was dropped. */
 int sbx_stream_send(struct sbx_stream *s, const char *event, const char *id, const char *data);
+/* Calls @more whenever the client has taken everything; it may send events, and end the stream. */
+void sbx_stream_pull(struct sbx_stream *s, void (*more)(void *userdata));
 /* Bytes that the client has not taken. */
 size_t sbx_stream_waiting(const struct sbx_stream *s);
 /* The stream ends when everything that was sent is delivered. */

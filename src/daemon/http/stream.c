@@ -25,6 +25,7 @@ struct sbx_stream {
 	size_t at, n;
 	bool suspended, ended;
 	void (*closed)(void *userdata);
+	void (*more)(void *userdata); /* NULL: events come by themselves */
 	void *userdata;
 };
 
@@ -52,9 +53,12 @@ static int append(struct sbx_stream *s, const char *p, size_t n)
 static ssize_t read_block(void *cls, uint64_t pos, char *buf, size_t max)
 {
 	struct sbx_stream *s = cls;
-	size_t n = s->n - s->at < max ? s->n - s->at : max;
+	size_t n;
 
 	(void)pos;
+	if (s->at == s->n && s->more && !s->ended)
+		s->more(s->userdata);
+	n = s->n - s->at < max ? s->n - s->at : max;
 	memcpy(buf, s->buf + s->at, n);
 	s->at += n;
 	if (n > 0)
@@ -199,6 +203,11 @@ int sbx_stream_send(struct sbx_stream *s, const char *event, const char *id, con
 	else
 		wake(s);
 	return e;
+}
+
+void sbx_stream_pull(struct sbx_stream *s, void (*more)(void *userdata))
+{
+	s->more = more;
 }
 
 size_t sbx_stream_waiting(const struct sbx_stream *s)

@@ -26,6 +26,7 @@
 #include "daemon/resources/daemon.h"
 #include "daemon/resources/print.h"
 #include "daemon/resources/resources.h"
+#include "daemon/start/start.h"
 #include "launcher/host/facts_gather.h"
 #include "launcher/rules/database.h"
 #include "sys/process/proc.h"
@@ -148,6 +149,14 @@ static int open_parts(struct sbx_daemon *d, const struct sbx_daemon_options *o, 
 	return r ? r : sbx_watch_new(d->base, d->store, sbx_print_event_text, &d->watch);
 }
 
+static int open_starts(struct sbx_daemon *d)
+{
+	int r = sbx_dir_watches_new(d->base, &d->watches);
+	const struct sbx_start_places places = { &d->facts, d->base, d->watches };
+
+	return r ? r : sbx_starts_new(&places, &d->starts);
+}
+
 static char *read_pem(const char *path, struct sbx_err *err)
 {
 	SBX_AUTO_FCLOSE FILE *f = fopen(path, "re");
@@ -266,6 +275,8 @@ static void daemon_fini(struct sbx_daemon *d)
 	sbx_children_free(d->children);
 	sbx_sampler_free(d->sampler);
 	sbx_tally_fini(&d->tally);
+	sbx_starts_free(d->starts);
+	sbx_dir_watches_free(d->watches);
 	sbx_access_free(d->access);
 	sbx_store_close(d->store);
 	free(d->sbxctl);
@@ -301,6 +312,7 @@ int main(int argc, char **argv)
 		return fflush(stdout) == 0 ? 0 : FAILED;
 	}
 	r = open_parts(&d, &o, &err);
+	r = r ? r : open_starts(&d);
 	r = r ? r : serve(&d, &o, &err);
 	if (r && !err.msg[0])
 		sbx_err_set(&err, "%s", r < 0 ? strerror(-r) : "it cannot start");

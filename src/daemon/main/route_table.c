@@ -57,6 +57,58 @@ static const struct sbx_field explain_body[] = {
 	{ "id", .n_max = 12, .help = "a live sandbox, in the place of profile and workspace" },
 };
 
+static const struct sbx_field start_network[] = {
+	{ "allow_out", SBX_FIELD_STRINGS, .n_max = 1000,
+	  .help = "names and networks to allow, besides the profile's" },
+	{ "deny_out", SBX_FIELD_STRINGS, .n_max = 1000, .help = "names and networks to refuse" },
+};
+
+#define TIMEOUT_MAX 31536000
+
+static const struct sbx_field start_body[] = {
+	{ "profile", .required = true, .n_max = 128, .help = "a profile's name" },
+	{ "workspace", .n_max = 128, .help = "the workspace that it is recorded under" },
+	{ "analysis_id", .n_max = 128, .help = "an id of yours, recorded with it" },
+	{ "command", SBX_FIELD_STRINGS, .any_text = true, .n_max = 4096,
+	  .help = "the command and its arguments; absent: the sandbox waits for exec" },
+	{ "env", SBX_FIELD_MAP, .any_text = true, .help = "variables" },
+	{ "limits", SBX_FIELD_MAP, .n_max = 64,
+	  .help = "limits, as {\"memory\": \"1G\", \"cpus\": \"2\"}" },
+	{ "metadata", SBX_FIELD_MAP, .n_max = 64, .help = "texts of yours, kept with it" },
+	{ "timeout", SBX_FIELD_INTEGER, .min = 1, .max = TIMEOUT_MAX,
+	  .help = "seconds after which it is ended" },
+	{ "allow_internet_access", SBX_FIELD_BOOLEAN, .help = "false: it starts air-gapped" },
+	{ "network", SBX_FIELD_OBJECT, .members = start_network,
+	  .n_members = SBX_N_ELEMENTS(start_network), .help = "its reach" },
+	{ "secrets", SBX_FIELD_STRINGS, .n_max = 32,
+	  .help = "secrets that the service has, NAME or NAME@HOST" },
+};
+
+static const char *const streams[] = { "stdout", "stderr", NULL };
+
+static const struct sbx_field output_query[] = {
+	{ "offset", SBX_FIELD_INTEGER, .min = 0,
+	  .help = "begin here: the id of an event, or next_offset of a page" },
+	{ "stream", .words = streams, .help = "this one alone" },
+	{ "limit", SBX_FIELD_INTEGER, .min = 1, .max = 1000, .help = "items of a page; 100" },
+};
+
+static const struct sbx_field exec_body[] = {
+	{ "command", SBX_FIELD_STRINGS, .required = true, .any_text = true, .n_max = 4096,
+	  .help = "the command and its arguments" },
+	{ "env", SBX_FIELD_MAP, .any_text = true,
+	  .help = "variables, besides the first command's" },
+	{ "chdir", .help = "the directory inside where it starts" },
+	{ "stdin", .any_text = true, .n_max = 262144, .help = "its standard input" },
+	{ "timeout", SBX_FIELD_INTEGER, .min = 1, .max = TIMEOUT_MAX,
+	  .help = "seconds after which it gets SIGTERM, and SIGKILL two later" },
+};
+
+static const struct sbx_field timeout_body[] = {
+	{ "timeout", SBX_FIELD_INTEGER, .required = true, .min = 1, .max = TIMEOUT_MAX,
+	  .help = "seconds from now" },
+};
+
 static const struct sbx_route rows[] = {
 	{ SBX_GET, "/healthz", SBX_ROLE_NONE, "getHealth", .status = 200, .answer = "Health",
 	  .help = "say that the service answers", .run = sbx_get_health },
@@ -84,10 +136,24 @@ static const struct sbx_route rows[] = {
 	{ SBX_GET, "/sandboxes", SBX_ROLE_VIEWER, "listSandboxes", QUERY(sandboxes_query),
 	  .status = 200, .answer = "Sandbox", .is_list = true,
 	  .help = "list sandboxes, the newest first", .run = sbx_list_sandboxes },
+	{ SBX_POST, "/sandboxes", SBX_ROLE_OPERATOR, "createSandbox", BODY(start_body),
+	  .status = 201, .answer = "Sandbox",
+	  .help = "start a sandbox; the answer comes when its command was released",
+	  .run = sbx_create_sandbox },
 	{ SBX_GET, "/sandboxes/{id}", SBX_ROLE_VIEWER, "getSandbox", .status = 200,
 	  .answer = "Sandbox", .help = "show a sandbox as it is now", .run = sbx_get_sandbox },
 	{ SBX_DELETE, "/sandboxes/{id}", SBX_ROLE_OPERATOR, "deleteSandbox", .status = 204,
 	  .help = "kill a sandbox", .run = sbx_delete_sandbox },
+	{ SBX_POST, "/sandboxes/{id}/timeout", SBX_ROLE_OPERATOR, "postTimeout", BODY(timeout_body),
+	  .status = 200, .answer = "Timeout", .help = "set when a sandbox is ended",
+	  .run = sbx_post_timeout },
+	{ SBX_GET, "/sandboxes/{id}/output", SBX_ROLE_VIEWER, "getOutput", QUERY(output_query),
+	  .status = 200, .answer = "Output", .streams = true,
+	  .help = "read what a sandbox wrote to its standard output and error",
+	  .run = sbx_get_output },
+	{ SBX_POST, "/sandboxes/{id}/exec", SBX_ROLE_OPERATOR, "postExec", BODY(exec_body),
+	  .status = 200, .answer = "Exec", .streams = true,
+	  .help = "run a further command in a sandbox", .run = sbx_post_exec },
 	{ SBX_GET, "/sandboxes/{id}/network", SBX_ROLE_VIEWER, "getNetwork", .status = 200,
 	  .answer = "Network", .help = "show the live lists and the air gap",
 	  .run = sbx_get_network },

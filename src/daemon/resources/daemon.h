@@ -35,6 +35,8 @@ struct sbx_daemon {
 	struct sbx_tally tally;
 	int64_t started_ms; /* CLOCK_REALTIME */
 	uint64_t n_cut;	    /* flows, by changes through the service */
+	struct sbx_dir_watches *watches;
+	struct sbx_starts *starts;
 };
 
 #endif

@@ -38,6 +38,12 @@ const char *sbx_check_profile_name(const char *s); /* why it is none; NULL: it i
 void sbx_list_profiles(struct sbx_call *call);
 void sbx_get_profile(struct sbx_call *call);
 
+/* start/: sandboxes that the service starts */
+void sbx_create_sandbox(struct sbx_call *call);
+void sbx_get_output(struct sbx_call *call);
+void sbx_post_exec(struct sbx_call *call);
+void sbx_post_timeout(struct sbx_call *call);
+
 /* network.c */
 void sbx_get_network(struct sbx_call *call);
 void sbx_put_network(struct sbx_call *call);

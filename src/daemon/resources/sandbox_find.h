@@ -17,6 +17,9 @@ json_t *sbx_call_sandbox(struct sbx_call *call, const char *id);
 int sbx_sandbox_owner(struct sbx_store *store, json_t *sandbox, uid_t *ret_uid,
 		      struct sbx_err *err);
 
+/* Answers with sandbox @id as it is now. */
+void sbx_call_show(struct sbx_call *call, const char *id, int status);
+
 /* Asks the launcher of a sandbox that sbx_call_sandbox() found. */
 void sbx_call_ask(struct sbx_call *call, const char *id, json_t *request_take, sbx_ask_fn fn,
 		  void *userdata);

@@ -102,6 +102,7 @@ void sbx_list_sandboxes(struct sbx_call *call)
 
 struct show {
 	struct sbx_call *call;
+	int status;
 	json_t *sandbox; /* owned; of the database */
 };
 
@@ -133,30 +134,34 @@ static void on_shown(void *userdata, int result, json_t *answer, const struct sb
 	if (result == 0)
 		merge(s->sandbox, json_object_get(answer, "sandbox"));
 	json_object_set_new(s->sandbox, "live", json_boolean(result == 0));
-	sbx_reply_json(s->call, 200, s->sandbox);
+	sbx_reply_json(s->call, s->status, s->sandbox);
 	free(s);
 }
 
-void sbx_get_sandbox(struct sbx_call *call)
+void sbx_call_show(struct sbx_call *call, const char *id, int status)
 {
-	const char *id = call->found.params[0];
 	json_t *sandbox = sbx_call_sandbox(call, id);
 	struct show *s;
 
 	if (!sandbox)
 		return;
 	if (!json_is_true(json_object_get(sandbox, "live"))) {
-		sbx_reply_json(call, 200, sandbox);
+		sbx_reply_json(call, status, sandbox);
 		return;
 	}
 	s = malloc(sizeof(*s));
 	if (!s) {
 		json_decref(sandbox);
-		sbx_reply_json(call, 200, NULL);
+		sbx_reply_json(call, status, NULL);
 		return;
 	}
-	*s = (struct show){ call, sandbox };
+	*s = (struct show){ call, status, sandbox };
 	sbx_call_ask(call, id, json_pack("{s:s}", "op", "show"), on_shown, s);
+}
+
+void sbx_get_sandbox(struct sbx_call *call)
+{
+	sbx_call_show(call, call->found.params[0], 200);
 }
 
 /* --- its end --- */

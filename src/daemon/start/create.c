@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* POST /sandboxes. The answer comes when the command was released, or when it will not be. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "daemon/resources/daemon.h"
+#include "daemon/resources/resources.h"
+#include "daemon/resources/sandbox_find.h"
+#include "daemon/start/job.h"
+#include "daemon/start/secret_files.h"
+#include "daemon/start/start.h"
+#include "store/store_service.h"
+#include "sys/process/proc.h"
+
+#define RETRY_S "2"
+
+struct create {
+	struct sbx_call *call;
+	char id[SBX_ID_LEN + 1];
+};
+
+static void reply_refused(struct sbx_call *call, const struct sbx_start_result *r)
+{
+	/* sbx-run(1), EXIT STATUS */
+	const char *code = r->status == 125 ? "refused" :
+			   r->status == 126 ? "not_executable" :
+			   r->status == 127 ? "not_found" :
+					      "ended";
+	char text[1024], field[SBX_JOB_FIELD_MAX];
+	const char *end = memchr(r->said, '\n', r->n_said);
+
+	sbx_job_complaint(r->said, end ? (size_t)(end - r->said) : r->n_said, text, sizeof(text),
+			  field);
+	if (!text[0])
+		sbx_text_cut(text, sizeof(text), "sbx-run ended with status %d before the command",
+			     r->status);
+	sbx_reply_problem(call, 422, code, field[0] ? field : NULL, "%s", text);
+}
+
+static int take_nothing(const struct sbx_store_sandbox_row *s, void *userdata)
+{
+	(void)s;
+	(void)userdata;
+	return 0;
+}
+
+/* The owner's row goes with a sandbox that was never recorded. */
+static void forget(const struct create *c)
+{
+	struct sbx_store *store = c->call->daemon->store;
+	struct sbx_err err = { 0 };
+
+	if (sbx_store_sandbox_get(store, c->id, take_nothing, NULL, &err) == SBX_STORE_E_UNKNOWN)
+		sbx_store_api_sandbox_remove(store, c->id, &err);
+}
+
+static void on_started(void *userdata, const struct sbx_start_result *r)
+{
+	struct create *c = userdata;
+	struct sbx_call *call = c->call;
+	char path[64];
+
+	if (r->end != SBX_START_RUNS && r->end != SBX_START_LATE)
+		forget(c);
+	switch (r->end) {
+	case SBX_START_RUNS:
+		sbx_text_fit(path, sizeof(path), "/sandboxes/%s", c->id);
+		sbx_reply_header(call, "Location", path);
+		sbx_call_show(call, c->id, 201);
+		break;
+	case SBX_START_REFUSED:
+		reply_refused(call, r);
+		break;
+	case SBX_START_LATE:
+		sbx_reply_problem(call, 504, "timed_out", NULL,
+				  "the sandbox was not ready after %d s, and is ended",
+				  SBX_START_S);
+		break;
+	case SBX_START_FULL:
+		sbx_reply_header(call, "Retry-After", RETRY_S);
+		sbx_reply_problem(call, 503, "busy", NULL, "%d sandboxes wait to be started",
+				  SBX_STARTS_WAITING_MAX);
+		break;
+	case SBX_START_FAILED:
+		sbx_reply_problem(call, r->error == ENOSPC || r->error == EDQUOT ? 507 : 500,
+				  "failed", NULL, "cannot start a sandbox: %s",
+				  strerror(r->error));
+		break;
+	}
+	free(c);
+}
+
+/* The principal's own workspace, if it is bound to one. False: it was answered. */
+static bool settle_workspace(struct sbx_call *call)
+{
+	const char *asked = json_string_value(json_object_get(call->body, "workspace"));
+
+	if (!call->principal.workspace[0])
+		return true;
+	if (!asked)
+		return json_object_set_new(call->body, "workspace",
+					   json_string(call->principal.workspace)) == 0;
+	if (strcmp(asked, call->principal.workspace) == 0)
+		return true;
+	sbx_reply_problem(call, 403, "denied", "workspace", "your workspace is %s",
+			  call->principal.workspace);
+	return false;
+}
+
+/* NULL: it was answered. */
+static char *make_job(struct sbx_call *call)
+{
+	char field[SBX_JOB_FIELD_MAX] = "";
+	struct sbx_err err = { 0 };
+	char *text = NULL;
+	size_t place = 0;
+	json_t *secrets = sbx_secret_files(&call->daemon->facts,
+					   json_object_get(call->body, "secrets"), &place, &err);
+	int r;
+
+	if (!secrets) {
+		sbx_text_fit(field, sizeof(field), "secrets[%zu]", place);
+		sbx_reply_problem(call, 422, "invalid", field, "%s", err.msg);
+		return NULL;
+	}
+	r = sbx_job_text(call->body, secrets, &text, field, &err);
+	json_decref(secrets);
+	if (r > 0)
+		sbx_reply_problem(call, 422, "invalid", field, "%s", err.msg);
+	else if (r < 0)
+		sbx_reply_json(call, 201, NULL);
+	return text;
+}
+
+/* Before the sandbox is there: nobody else sees it in between. False: it was answered. */
+static bool remember(const struct create *c)
+{
+	struct sbx_call *call = c->call;
+	const json_t *timeout = json_object_get(call->body, "timeout");
+	const json_t *metadata = json_object_get(call->body, "metadata");
+	SBX_AUTO_FREE char *text = metadata ? json_dumps(metadata, JSON_COMPACT) : NULL;
+	int64_t now = (int64_t)sbx_clock_realtime_ms();
+	const struct sbx_store_api_sandbox row = {
+		.sandbox_id = c->id,
+		.owner_uid = call->principal.own_only ? call->principal.uid : getuid(),
+		.owner = call->principal.name,
+		.metadata_json = text,
+		.timeout_ms = timeout ? now + json_integer_value(timeout) * 1000 : 0,
+		.made_ms = now,
+	};
+	struct sbx_err err = { 0 };
+	int r = sbx_store_api_sandbox_add(call->daemon->store, &row, &err);
+
+	if (r != 0)
+		sbx_call_store_failed(call, r > 0 ? -EEXIST : r, &err);
+	return r == 0;
+}
+
+void sbx_create_sandbox(struct sbx_call *call)
+{
+	SBX_AUTO_FREE char *text = NULL;
+	struct create *c;
+
+	if (!settle_workspace(call))
+		return;
+	text = make_job(call);
+	if (!text)
+		return;
+	c = calloc(1, sizeof(*c));
+	if (!c) {
+		sbx_reply_json(call, 201, NULL);
+		return;
+	}
+	c->call = call;
+	sbx_random_id(c->id);
+	if (!remember(c)) {
+		free(c);
+		return;
+	}
+	sbx_start(call->daemon->starts, c->id, text, on_started, c);
+}
