@@ -19,6 +19,7 @@ EXTRA_DIST += \
 	%reldir%/decide.py \
 	%reldir%/further.py \
 	%reldir%/live.py \
+	%reldir%/service.py \
 	%reldir%/mask.py \
 	%reldir%/memory.py \
 	%reldir%/net.py \

@@ -21,13 +21,14 @@ import live  # noqa: E402
 import mask  # noqa: E402
 import memory  # noqa: E402
 import net  # noqa: E402
+import service  # noqa: E402
 import start  # noqa: E402
 import store  # noqa: E402
 import tls  # noqa: E402
 
 PARTS = {"start": start.run, "mask": mask.run, "net": net.run, "mem": memory.run, "decide": decide.run,
          "attach": attach.run, "tls": tls.run, "exec": further.run, "live": live.run,
-         "store": store.run}
+         "store": store.run, "service": service.run}
 DEADLINE_S = 900
 
 

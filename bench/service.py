@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The service with many sandboxes and events: how long a list takes, how many reads a second, how much memory; and
+from a refused packet to the event of a follower, and from the request to the cut of open flows.
+
+The database is filled with rows as launchers write them (1,000 sandboxes without an end, ten million events; with
+--quick a hundredth). Reads come over the unix socket, on eight connections at once.
+"""
+import contextlib
+import http.client
+import json
+import os
+import socket
+import sqlite3
+import subprocess
+import threading
+import time
+
+import common
+import live
+import net
+
+SBXD = os.path.join(common.INST, "bin", "sbxd")
+N_SANDBOXES = 1000
+N_EVENTS = 10_000_000
+LIST_MS = 50
+EVENT_MS = 100
+PSS_MIB = 30
+CLIENTS = 8
+SECONDS = 5
+
+SANDBOXES = """
+WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < :n)
+INSERT INTO sandbox (id, profile, state, pid, pid_start, uid, command, created_ms, workspace, n_events)
+SELECT printf('%012x', i + 1), 'install', 'running', 1, 0, 1000, '["npm","ci"]', :now - i * 1000, 'w' || (i % 20), 100
+FROM n
+"""
+EVENTS = """
+WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < :n)
+INSERT INTO sandbox_egress_event (sandbox_id, ts, action, protocol, remote_ip, remote_port, fqdn_pinned, reason, rule,
+                                  raw_pkts, workspace, generation)
+SELECT printf('%012x', i * 7919 % :boxes + 1),
+       strftime('%Y-%m-%dT%H:%M:%f', (:now - 86400000 + (:from + i) * 86400000 / :all) / 1000.0, 'unixepoch') || 'Z',
+       CASE i % 4 WHEN 0 THEN 'allow' ELSE 'deny' END, 'tcp', printf('192.0.%d.%d', i % 4, i % 251), 443,
+       'host' || (i * 31 % 5000) || '.example', 'not_allowed', 'default', 1, 'w' || (i * 7919 % :boxes % 20), 1
+FROM n
+"""
+LISTS = (
+    ("1,000 live sandboxes", "/sandboxes?state=live&limit=1000"),
+    ("events, the newest", "/events?limit=100"),
+    ("events of a sandbox", "/sandboxes/00000000002a/events?limit=100"),
+    ("events of a workspace, denied", "/events?workspace=w7&action=deny&limit=100"),
+    ("denials by name, a day", "/denials?by=name&window=86400"),
+    ("denials by address, a day", "/denials?by=ip&window=86400"),
+    ("denials by workspace, an hour", "/denials?by=workspace&window=3600"),
+    ("rules of a workspace", "/workspaces/w7/sandbox/rules"),
+    ("review tasks", "/review-tasks?state=open"),
+    ("metrics", "/metrics"),
+)
+
+
+class Connection(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__("sbx", timeout=60)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(60)
+        self.sock.connect(self.path)
+
+
+def ask(c, path, method="GET", body=None):
+    c.request(method, path, body and json.dumps(body), {"Content-Type": "application/json"} if body else {})
+    r = c.getresponse()
+    data = r.read()
+    if r.status != 200:
+        raise RuntimeError(f"{method} {path}: {r.status} {data[:200]}")
+    return data
+
+
+def start(stack, kw):
+    proc = subprocess.Popen([SBXD, "--foreground"], stderr=subprocess.PIPE, text=True, **kw)
+    stack.callback(common.end, proc)
+    line = proc.stderr.readline()
+    if line != "sbxd: ready\n":
+        raise RuntimeError(f"sbxd: {line}")
+    return proc, os.path.join(kw["env"]["SBX_RUNTIME_DIR"], "api.sock")
+
+
+def fill(path, n_events):
+    now = int(time.time() * 1000)
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("PRAGMA synchronous=OFF")
+        db.execute(SANDBOXES, {"n": N_SANDBOXES, "now": now})
+        step = min(n_events, 200_000)
+        for at in range(0, n_events, step):
+            db.execute(EVENTS, {"n": step, "from": at, "all": n_events, "boxes": N_SANDBOXES, "now": now})
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def pss_mib(pid):
+    with open(f"/proc/{pid}/smaps_rollup") as f:
+        return next(int(line.split()[1]) for line in f if line.startswith("Pss:")) / 1024
+
+
+def lists(report, path, quick):
+    c = Connection(path)
+    for name, url in LISTS:
+        times = [live.timed(lambda url=url: ask(c, url))[0] for _ in range(5 if quick else 30)]
+        live.show(report, name, times, LIST_MS)
+    c.close()
+
+
+def reads(report, path, seconds):
+    """A mixture of the lists, on several connections at once."""
+    times, failed = [], []
+
+    def client(i):
+        c = Connection(path)
+        end = time.perf_counter() + seconds
+        try:
+            while time.perf_counter() < end:
+                i += 1
+                times.append(live.timed(lambda i=i: ask(c, LISTS[i % len(LISTS)][1].replace("limit=1000", "limit=100")))[0])
+        except (RuntimeError, OSError) as e:
+            failed.append(e)
+    threads = [threading.Thread(target=client, args=(i,)) for i in range(CLIENTS)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    if failed:
+        raise RuntimeError(str(failed[0]))
+    report.note(f"{CLIENTS} clients: {len(times) / seconds:.0f} reads/s, median {common.median(times):.1f} ms, "
+                f"p99 {common.percentile(times, 0.99):.1f} ms")
+
+
+PROBE = """
+import socket, sys, time
+for line in sys.stdin:
+    t = time.time()
+    try:
+        socket.create_connection((line.strip(), 443), 5)
+    except OSError:
+        pass
+    print(t, flush=True)
+"""
+
+
+def from_refusal_to_follower(report, path, places, world, n_rounds):
+    """Each refusal is of another name, so that nothing is folded."""
+    profile = places.write("service.yaml", "name: service\nnetwork:\n  allow: [\"allowed.example:443\"]\n")
+    with contextlib.ExitStack() as stack:
+        proc = subprocess.Popen(world.enter([common.SBX_RUN, "--profile", profile, "--", live.PYTHON, "-c", PROBE]),
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=places.as_user()["env"])
+        stack.callback(common.end, proc)
+        c = Connection(path)
+        stack.callback(c.close)
+        c.request("GET", "/events?action=deny", headers={"Accept": "text/event-stream"})
+        stream = c.getresponse()
+        times = []
+        for i in range(n_rounds):
+            name = f"refused{i}.example"
+            proc.stdin.write(name + "\n")
+            proc.stdin.flush()
+            sent = float(proc.stdout.readline())
+            while True:
+                line = stream.readline()
+                if line.startswith(b"data: ") and json.loads(line[6:])["name"] == name:
+                    break
+            times.append((time.time() - sent) * 1e3)
+            time.sleep(0.05)
+        live.show(report, "from a refusal to the event of a follower", times, EVENT_MS)
+
+
+def from_put_to_cut(report, path, places, world, n_rounds):
+    with contextlib.ExitStack() as stack:
+        world.start([live.PYTHON, "-c", live.SERVER], "READY")
+        profile = places.write("live.yaml", f"name: live\nnetwork:\n  allow: [\"{net.NAME}:{live.PORT}\"]\n")
+        sandbox = live.Sandbox(stack, world.enter([common.SBX_RUN, "--profile", profile, "--", live.PYTHON, "-c",
+                                                   live.CLIENT]), f"{net.NAME} {live.PORT}", places.as_user())
+        c = Connection(path)
+        stack.callback(c.close)
+
+        def put(gapped):
+            return json.loads(ask(c, f"/sandboxes/{sandbox.id}/network", "PUT", {"air_gapped": gapped}))
+        live.show(report, f"from PUT to the cut of {live.FLOWS} open flows",
+                  live.measure(sandbox, lambda: put(True), lambda: put(False), n_rounds))
+
+
+def run(report, _places, quick):
+    n_events = N_EVENTS // 100 if quick else N_EVENTS
+    report.section(f"The service: {N_SANDBOXES:,} sandboxes, {n_events:,} events", "median ms", "p95 ms", "max ms")
+    with contextlib.ExitStack() as stack:
+        places = common.Places()  # the other parts have a small database
+        stack.callback(places.remove)
+        kw = places.as_user()
+        proc, path = start(stack, kw)
+        common.end(proc)  # the database is there
+        fill(os.path.join(kw["env"]["SBX_STATE_DIR"], "sbx.db"), n_events)
+        proc, path = start(stack, kw)
+        lists(report, path, quick)
+        reads(report, path, 1 if quick else SECONDS)
+        world = net.World(stack, places)
+        from_refusal_to_follower(report, path, places, world, 5 if quick else 50)
+        from_put_to_cut(report, path, places, world, 5 if quick else 50)
+        mib = pss_mib(proc.pid)
+        report.row("memory of the service", (f"{mib:.1f} MiB", "", ""), value=mib, at_most=PSS_MIB, unit=" MiB")
+
