@@ -2,15 +2,13 @@
 """The service with many sandboxes and events: how long a list takes, how many reads a second, how much memory; and
 from a refused packet to the event of a follower, and from the request to the cut of open flows.
 
-The database is filled with rows as launchers write them (1,000 sandboxes without an end, ten million events; with
---quick a hundredth). Reads come over the unix socket, on eight connections at once.
+The database is that of store.py. Reads come over the unix socket, on eight connections at once.
 """
 import contextlib
 import http.client
 import json
 import os
 import socket
-import sqlite3
 import subprocess
 import threading
 import time
@@ -18,41 +16,24 @@ import time
 import common
 import live
 import net
+import store
 
 SBXD = os.path.join(common.INST, "bin", "sbxd")
-N_SANDBOXES = 1000
-N_EVENTS = 10_000_000
 LIST_MS = 50
 EVENT_MS = 100
 PSS_MIB = 30
 CLIENTS = 8
 SECONDS = 5
 
-SANDBOXES = """
-WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < :n)
-INSERT INTO sandbox (id, profile, state, pid, pid_start, uid, command, created_ms, workspace, n_events)
-SELECT printf('%012x', i + 1), 'install', 'running', 1, 0, 1000, '["npm","ci"]', :now - i * 1000, 'w' || (i % 20), 100
-FROM n
-"""
-EVENTS = """
-WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < :n)
-INSERT INTO sandbox_egress_event (sandbox_id, ts, action, protocol, remote_ip, remote_port, fqdn_pinned, reason, rule,
-                                  raw_pkts, workspace, generation)
-SELECT printf('%012x', i * 7919 % :boxes + 1),
-       strftime('%Y-%m-%dT%H:%M:%f', (:now - 86400000 + (:from + i) * 86400000 / :all) / 1000.0, 'unixepoch') || 'Z',
-       CASE i % 4 WHEN 0 THEN 'allow' ELSE 'deny' END, 'tcp', printf('192.0.%d.%d', i % 4, i % 251), 443,
-       'host' || (i * 31 % 5000) || '.example', 'not_allowed', 'default', 1, 'w' || (i * 7919 % :boxes % 20), 1
-FROM n
-"""
 LISTS = (
     ("1,000 live sandboxes", "/sandboxes?state=live&limit=1000"),
     ("events, the newest", "/events?limit=100"),
-    ("events of a sandbox", "/sandboxes/00000000002a/events?limit=100"),
-    ("events of a workspace, denied", "/events?workspace=w7&action=deny&limit=100"),
+    ("events of a sandbox", "/sandboxes/{id}/events?limit=100"),
+    ("events of a workspace, denied", "/events?workspace=team-7&action=deny&limit=100"),
     ("denials by name, a day", "/denials?by=name&window=86400"),
     ("denials by address, a day", "/denials?by=ip&window=86400"),
     ("denials by workspace, an hour", "/denials?by=workspace&window=3600"),
-    ("rules of a workspace", "/workspaces/w7/sandbox/rules"),
+    ("rules of a workspace", "/workspaces/team-7/sandbox/rules"),
     ("review tasks", "/review-tasks?state=open"),
     ("metrics", "/metrics"),
 )
@@ -87,15 +68,15 @@ def start(stack, kw):
     return proc, os.path.join(kw["env"]["SBX_RUNTIME_DIR"], "api.sock")
 
 
-def fill(path, n_events):
-    now = int(time.time() * 1000)
-    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
-        db.execute("PRAGMA synchronous=OFF")
-        db.execute(SANDBOXES, {"n": N_SANDBOXES, "now": now})
-        step = min(n_events, 200_000)
-        for at in range(0, n_events, step):
-            db.execute(EVENTS, {"n": step, "from": at, "all": n_events, "boxes": N_SANDBOXES, "now": now})
-        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+def fill(kw, n_events):
+    """As store.py does; its program counts the refusals, as the service does while they come."""
+    directory, now = kw["env"]["SBX_STATE_DIR"], int(time.time() * 1000)
+    migrations = os.path.join(common.INST, store.SHARE)
+    os.chown(directory, 0, 0)
+    store.fill(directory, migrations, n_events, now)
+    store.measure(os.path.join(common.BUILD, "bench", "bench_store"), directory, migrations, now)
+    for name in [".", *os.listdir(directory)]:
+        os.chown(os.path.join(directory, name), kw["user"], kw["group"])
 
 
 def pss_mib(pid):
@@ -103,9 +84,16 @@ def pss_mib(pid):
         return next(int(line.split()[1]) for line in f if line.startswith("Pss:")) / 1024
 
 
+def lists_of(path):
+    c = Connection(path)
+    some = json.loads(ask(c, "/sandboxes?state=live&limit=1"))["items"][0]["id"]
+    c.close()
+    return [(name, url.replace("{id}", some)) for name, url in LISTS]
+
+
 def lists(report, path, quick):
     c = Connection(path)
-    for name, url in LISTS:
+    for name, url in lists_of(path):
         times = [live.timed(lambda url=url: ask(c, url))[0] for _ in range(5 if quick else 30)]
         live.show(report, name, times, LIST_MS)
     c.close()
@@ -113,7 +101,7 @@ def lists(report, path, quick):
 
 def reads(report, path, seconds):
     """A mixture of the lists, on several connections at once."""
-    times, failed = [], []
+    times, failed, urls = [], [], [url.replace("limit=1000", "limit=100") for _, url in lists_of(path)]
 
     def client(i):
         c = Connection(path)
@@ -121,7 +109,7 @@ def reads(report, path, seconds):
         try:
             while time.perf_counter() < end:
                 i += 1
-                times.append(live.timed(lambda i=i: ask(c, LISTS[i % len(LISTS)][1].replace("limit=1000", "limit=100")))[0])
+                times.append(live.timed(lambda i=i: ask(c, urls[i % len(urls)]))[0])
         except (RuntimeError, OSError) as e:
             failed.append(e)
     threads = [threading.Thread(target=client, args=(i,)) for i in range(CLIENTS)]
@@ -189,15 +177,13 @@ def from_put_to_cut(report, path, places, world, n_rounds):
 
 
 def run(report, _places, quick):
-    n_events = N_EVENTS // 100 if quick else N_EVENTS
-    report.section(f"The service: {N_SANDBOXES:,} sandboxes, {n_events:,} events", "median ms", "p95 ms", "max ms")
+    n_events = 50_000 if quick else int(os.environ.get("SBX_BENCH_EVENTS", "1000000"))
+    report.section(f"The service with {n_events:,} events", "median ms", "p95 ms", "max ms")
     with contextlib.ExitStack() as stack:
         places = common.Places()  # the other parts have a small database
         stack.callback(places.remove)
         kw = places.as_user()
-        proc, path = start(stack, kw)
-        common.end(proc)  # the database is there
-        fill(os.path.join(kw["env"]["SBX_STATE_DIR"], "sbx.db"), n_events)
+        fill(kw, n_events)
         proc, path = start(stack, kw)
         lists(report, path, quick)
         reads(report, path, 1 if quick else SECONDS)
@@ -206,4 +192,3 @@ def run(report, _places, quick):
         from_put_to_cut(report, path, places, world, 5 if quick else 50)
         mib = pss_mib(proc.pid)
         report.row("memory of the service", (f"{mib:.1f} MiB", "", ""), value=mib, at_most=PSS_MIB, unit=" MiB")
-

@@ -52,7 +52,7 @@ SELECT printf('%012x', (s * 2654435761) & 0xffffffffffff), 'job-' || s,
     CASE WHEN g % 10 >= 7 THEN 50 END FROM k"""
 
 
-def fill(directory, migrations, n):
+def fill(directory, migrations, n, now_ms=NOW_MS):
     """A database in @directory with @n events of 30 days and a sandbox for each 100 of them."""
     os.makedirs(directory, mode=0o700, exist_ok=True)
     db = sqlite3.connect(os.path.join(directory, "sbx.db"), isolation_level=None)
@@ -65,12 +65,12 @@ def fill(directory, migrations, n):
     span = DAYS * 86_400_000
     boxes = max(2000, n // 100 + 1000)
     db.execute("BEGIN")
-    db.execute(SANDBOXES, {"n": boxes, "from": NOW_MS - span, "ms": span // boxes})
+    db.execute(SANDBOXES, {"n": boxes, "from": now_ms - span, "ms": span // boxes})
     db.execute(OWNERS)
     db.execute("COMMIT")
     for a in range(0, n, CHUNK):
         db.execute("BEGIN")
-        db.execute(EVENTS, {"a": a, "b": min(n, a + CHUNK), "n": n, "now": NOW_MS, "span": float(span),
+        db.execute(EVENTS, {"a": a, "b": min(n, a + CHUNK), "n": n, "now": now_ms, "span": float(span),
                             "boxes": boxes})
         db.execute("COMMIT")
     db.execute(f"PRAGMA user_version = {len(names)}")
@@ -78,9 +78,9 @@ def fill(directory, migrations, n):
     db.close()
 
 
-def measure(program, directory, migrations):
+def measure(program, directory, migrations, now_ms=NOW_MS):
     """[(name, first, median, rows)] as bench_store prints them."""
-    r = subprocess.run([program, directory, migrations, str(NOW_MS)], capture_output=True, text=True, timeout=3600)
+    r = subprocess.run([program, directory, migrations, str(now_ms)], capture_output=True, text=True, timeout=3600)
     if r.returncode != 0:
         raise RuntimeError(r.stderr.strip())
     return [(name, float(first), float(usual), int(rows))
