@@ -114,3 +114,8 @@ check_PROGRAMS += tests/unit/daemon/test_files
 SBX_GOLDEN_TESTS += tests/unit/daemon/test_files
 tests_unit_daemon_test_files_SOURCES = tests/unit/daemon/test_files.c tests/unit/option_files.h
 tests_unit_daemon_test_files_LDADD = $(daemon_libs) $(CMOCKA_LIBS)
+
+check_PROGRAMS += tests/unit/daemon/test_sample
+tests_unit_daemon_test_sample_SOURCES = tests/unit/daemon/test_sample.c tests/unit/scratch.h
+tests_unit_daemon_test_sample_LDADD = \
+	%reldir%/libsbx-daemon.a src/control/libsbx-control.a $(launcher_run_libs) $(EVENT_LIBS) $(CMOCKA_LIBS)

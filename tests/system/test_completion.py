@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Shells complete the options and values that sbx-run and sbxctl take."""
+"""Shells complete the options and values that sbx-run, sbxctl and sbxd take."""
 import json
 import os
 import pty
@@ -121,3 +121,17 @@ def test_zsh(tmp_path):
         p.kill()
         p.wait()
         os.close(leader)
+
+
+# --- sbxd ---
+
+def test_sbxd():
+    text = subprocess.run([INST + "/bin/sbxd", "--help"], capture_output=True, text=True, check=True).stdout
+    options = set(re.findall(r"(?m)^ .*?(--[a-z][a-z-]+)", text))
+    assert len(options) > 7 and complete("", program="sbxd") == options
+    assert complete("--tls", program="sbxd") == {"--tls-certificate", "--tls-key"}
+    assert "/etc/hosts" in complete("--tls-key", "/etc/hos", program="sbxd")
+    assert "/etc" in complete("--web", "/et", program="sbxd")
+    assert complete("--listen", "", program="sbxd") == set()
+    if shutil.which("zsh"):
+        subprocess.run(["zsh", "-n", COMPLETION + "/_sbxd"], check=True)

@@ -40,7 +40,7 @@ def prefix():
 
 def programs(prefix):
     return {name: os.path.join(prefix, name) for name in
-            ["bin/sbx-run", "bin/sbxctl", *("libexec/sbx/" + name for name in HELPERS)]}
+            ["bin/sbx-run", "bin/sbxctl", "bin/sbxd", *("libexec/sbx/" + name for name in HELPERS)]}
 
 
 def test_what_is_installed(prefix):
@@ -49,9 +49,9 @@ def test_what_is_installed(prefix):
         assert stat.S_IMODE(mode) == 0o755, (path, oct(mode))
     files = tree(prefix)
     assert "share/sbx/migrations/0001-initial.sql" in files
-    assert {"share/man/man1/sbx-run.1", "share/man/man1/sbxctl.1"} <= set(files) and "share/man/man5/sbx-profile.5" in files
+    assert {"share/man/man1/sbx-run.1", "share/man/man1/sbxctl.1", "share/man/man8/sbxd.8"} <= set(files) and "share/man/man5/sbx-profile.5" in files
     # Programs for tests only are not installed.
-    assert sorted(os.listdir(prefix + "/bin")) == ["sbx-run", "sbxctl"]
+    assert sorted(os.listdir(prefix + "/bin")) == ["sbx-run", "sbxctl", "sbxd"]
     assert sorted(os.listdir(prefix + "/libexec/sbx")) == HELPERS
     profiles = os.listdir(os.path.join(os.environ["SBX_SRCDIR"], "profiles"))
     assert sorted(os.listdir(prefix + "/share/sbx/profiles")) == \
