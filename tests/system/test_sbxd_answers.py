@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
+import time
 
 import pytest
 
@@ -300,6 +301,32 @@ def test_metrics(sbx):
         assert not any(one in str(labels) or ".test" in str(labels) for v in m.values() for labels in v)
         before = sum(m["sbx_events_total"].values())
         assert sum(wait_for(lambda: parse(metrics(s)))["sbx_events_total"].values()) >= before
+
+
+def test_a_stream_begins_at_once_and_is_counted(sbx):
+    """A client hears that it follows before there is an event."""
+    def followers():
+        return parse(metrics(s))["sbx_followers"][()]
+
+    with service(sbx) as s:
+        began = time.monotonic()
+        with s.follow("/events"):
+            assert time.monotonic() - began < 5
+            assert followers() == 1
+        wait_for(lambda: followers() == 0, 30)
+
+
+# --- the documents ---
+
+def test_the_first_steps_of_the_page(sbx):
+    with open(os.path.join(os.environ["SBX_SRCDIR"], "docs/SBXD.md"), encoding="utf-8") as f:
+        steps = f.read().split("## First steps\n")[1].split("\n## ")[0]
+    lines = [line for line in re.sub(r"\\\n +", "", steps).splitlines() if line.startswith("    curl") and "-sN" not in line]
+    assert len(lines) == 3
+    with service(sbx) as s:
+        for line in lines:
+            done = subprocess.run(["sh", "-c", line], env={"SOCKET": s.where, "PATH": os.environ["PATH"]}, capture_output=True, text=True)
+            assert done.returncode == 0 and "detail" not in json.loads(done.stdout), (line, done)
 
 
 def test_the_dashboard_knows_the_metrics(sbx):

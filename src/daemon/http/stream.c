@@ -176,6 +176,9 @@ struct sbx_stream *sbx_reply_stream(struct sbx_call *call, void (*closed)(void *
 	s->closed = closed;
 	s->userdata = userdata;
 	sbx_reply_header(call, "X-Accel-Buffering", "no"); /* nginx would hold events back */
+	/* libmicrohttpd sends the head with the first bytes of the body: not with the first event,
+	 * which may be long in coming. */
+	append(s, ":\n\n", 3);
 	sbx_request_answer(r, MHD_HTTP_OK, response, "text/event-stream");
 	return s;
 }
