@@ -397,6 +397,7 @@ void sbx_fold_flush_all(struct sbx_fold *f, sbx_fold_emit_fn emit, void *userdat
 		release(f, i);
 	}
 	flush_overflow(f, true, 0, emit, userdata);
+	f->n_early = 0; /* of what comes, events may be early again */
 }
 
 static void earlier(uint64_t *first, uint64_t since_ms, uint32_t stay_ms)

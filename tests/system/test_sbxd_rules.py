@@ -63,14 +63,22 @@ def test_a_running_sandbox_follows(sbx):
         assert rule["created_by"] == s.get("/session")["name"] and rule["changed_at"] is None
         assert asks(p, "try") == "open" and asks(p, "hold") == "held"
         off = s.ask("PATCH", f"{RULES}/{rule['id']}", {"enabled": False}, {"If-Match": a.headers["ETag"]}, status=200)
-        assert off.json["followed"]["cut"] == 1 and off.json["enabled"] is False
+        # once a second a launcher looks by itself, and then has cut it before it is told
+        assert off.json["followed"]["cut"] in (0, 1) and off.json["enabled"] is False
         assert asks(p, "cut?") == "cut" and asks(p, "try") == "refused"
         assert s.ask("PATCH", f"{RULES}/{rule['id']}", {"enabled": True}, status=200).json["changed_by"] == rule["created_by"]
         assert asks(p, "hold") == "held"
         gone = s.ask("DELETE", f"{RULES}/{rule['id']}", status=200).json
-        assert gone["id"] == rule["id"] and (gone["followed"]["sandboxes"], gone["followed"]["cut"]) == (1, 1)
+        assert gone["id"] == rule["id"] and gone["followed"]["sandboxes"] == 1
         assert asks(p, "cut?") == "cut" and asks(p, "try") == "refused"
         s.ask("GET", f"{RULES}/{rule['id']}", status=404)
+        cuts = []
+        for _ in range(4):
+            again = s.ask("POST", RULES, {"pattern": "allowed.test:7000", "action": "allow"}, status=201).json["id"]
+            assert asks(p, "hold") == "held"
+            cuts.append(s.ask("DELETE", f"{RULES}/{again}", status=200).json["followed"]["cut"])
+            assert asks(p, "cut?") == "cut"
+        assert 1 in cuts and set(cuts) <= {0, 1}
         # the workspace's default, and a rule of the host over it
         assert s.ask("PUT", SETTINGS, {"network_default_action": "allow"}, status=200).json["followed"]["sandboxes"] == 1
         assert asks(p, "try") == "open"

@@ -84,8 +84,10 @@ static void on_turn(evutil_socket_t fd, short what, void *userdata)
 	p->filter.n_max = (uint32_t)(p->limit - json_array_size(p->items));
 	r = sbx_store_events_look(p->call->daemon->store, &p->filter, SBX_STORE_LOOK_IDS, take_row,
 				  p, &err, &next);
+	if (next <= p->filter.after + 1)
+		next = 0;
 	p->filter.before = next;
-	if (r == 0 && next > p->filter.after + 1 && json_array_size(p->items) < p->limit &&
+	if (r == 0 && next && json_array_size(p->items) < p->limit &&
 	    sbx_clock_monotonic_us() < p->end_us && evtimer_add(p->turn, &now) == 0)
 		return;
 	if (r == 0)

@@ -161,27 +161,29 @@ static int print_one(const struct sbx_store_rule *r, void *userdata)
 	return *ret ? 0 : -ENOMEM;
 }
 
-/* The end of a change: the audit row, the commit, the launchers. @before, @after: NULL, there is
- * none; both are taken. */
-static void finish(struct sbx_call *call, const char *workspace, int64_t id, int status, int r,
-		   json_t *before, json_t *after, struct sbx_err *err)
+/* The end of a change: the audit row, the commit, the launchers. @before is taken; NULL: there was
+ * none. */
+static void finish(struct sbx_call *call, const char *workspace, int64_t id, int r,
+		   json_t *before_take, struct sbx_err *err)
 {
+	enum sbx_method method = call->found.route->method;
 	struct sbx_store *store = call->daemon->store;
+	json_t *after = NULL;
 	char object[32];
 
 	sbx_text_fit(object, sizeof(object), "rule %lld", (long long)id);
-	if (r == 0 && status != 204)
+	if (r == 0 && method != SBX_DELETE)
 		r = sbx_store_rule_get(store, id, print_one, &after, err);
 	if (r == 0)
-		r = sbx_audit(call, object, before, after, err);
+		r = sbx_audit(call, object, before_take, after, err);
 	r = sbx_store_end(store, r, err);
-	json_decref(before);
+	json_decref(before_take);
 	if (r != 0) {
 		json_decref(after);
 		sbx_call_store_failed(call, r, err);
 		return;
 	}
-	sbx_reply_followed(call, workspace, status == 204 ? 200 : status,
+	sbx_reply_followed(call, workspace, method == SBX_POST ? 201 : 200,
 			   after ? after : json_pack("{s:I}", "id", (json_int_t)id));
 }
 
@@ -213,7 +215,7 @@ static void add_rule(struct sbx_call *call, const char *workspace)
 	}
 	r = sbx_store_begin(call->daemon->store, &err);
 	r = r ? r : sbx_store_rule_add(call->daemon->store, &rule, &err, &id);
-	finish(call, workspace, id, 201, r, NULL, NULL, &err);
+	finish(call, workspace, id, r, NULL, &err);
 }
 
 static bool judge_change(struct found *f, int64_t id)
@@ -271,7 +273,7 @@ static void set_rule(struct sbx_call *call, const char *workspace)
 	change.changed_by = call->principal.name;
 	change.changed_ms = (int64_t)sbx_clock_realtime_ms();
 	r = sbx_store_rule_set(call->daemon->store, id, &change, &err);
-	finish(call, workspace, id, 200, r, f.before, NULL, &err);
+	finish(call, workspace, id, r, f.before, &err);
 }
 
 static void delete_rule(struct sbx_call *call, const char *workspace)
@@ -284,7 +286,7 @@ static void delete_rule(struct sbx_call *call, const char *workspace)
 	if (!begin_change(&f, id))
 		return;
 	r = sbx_store_rule_remove(call->daemon->store, id, &err);
-	finish(call, workspace, id, 204, r, f.before, NULL, &err);
+	finish(call, workspace, id, r, f.before, &err);
 }
 
 /* --- the handlers --- */

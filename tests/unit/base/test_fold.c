@@ -333,6 +333,26 @@ static void test_early_flood(void **state)
 	assert_int_equal(sbx_fold_n_overflowed(f->fold), 0);
 }
 
+/* Events that were early before all were taken do not count afterwards. */
+static void test_early_after_all(void **state)
+{
+	struct fixture *f = *state;
+	struct sbx_event v;
+	char name[16];
+
+	with_early(f, 32);
+	for (int i = 0; i < SBX_FOLD_EARLY_MAX + 1; i++) {
+		snprintf(name, sizeof(name), "n%d", i);
+		v = event(name, 0);
+		add(f, &v, 0);
+	}
+	sbx_fold_flush_all(f->fold, emit, f->sink);
+	add(f, &v, 20);
+	assert_int_equal(sbx_fold_next_ms(f->fold), 20 + EARLY_MS);
+	sbx_fold_flush_all(f->fold, emit, f->sink);
+	assert_int_equal(f->sink->count, SBX_FOLD_EARLY_MAX + 2);
+}
+
 /* Slots that only remember are taken before one overflows. */
 static void test_known_slots_are_taken(void **state)
 {
@@ -450,6 +470,7 @@ int main(void)
 		T(test_early),
 		T(test_early_again),
 		T(test_early_flood),
+		T(test_early_after_all),
 		T(test_known_slots_are_taken),
 		T(test_odd_clocks),
 		cmocka_unit_test(test_new_bounds),
