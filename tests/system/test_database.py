@@ -121,7 +121,7 @@ def limited(space, n_bytes, sandbox_id, script):
 
 
 @pytest.mark.parametrize("n_bytes,status,said", [
-    (4096, 125, "the rules of sandboxes cannot be read"), (60000, 7, "refusals and 0 others are not in the database"), (300000, 7, None)])
+    (4096, 125, "the rules of sandboxes cannot be read"), (110000, 7, "refusals and 0 others are not in the database"), (300000, 7, None)])
 def test_files_that_may_not_grow(space, clean, n_bytes, status, said):
     """A database that may not grow is an error that is said, and no signal that ends the launcher."""
     names = "for n in $(seq 150); do getent hosts $n.$n.a-long-name-that-is-not-allowed.nope.test; done; sleep 1.2; "
