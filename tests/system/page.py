@@ -49,13 +49,15 @@ class Page:
 
 
 @contextlib.contextmanager
-def page(sbx, service, **kw):
-    """The page, opened by a link of `sbxctl web`."""
-    link = ctl(sbx, "web", **kw)
-    assert link.rc == 0, link
+def page(sbx, service, link=None):
+    """The page, opened by @link, or by one of `sbxctl web`."""
+    if not link:
+        r = ctl(sbx, "web")
+        assert r.rc == 0, r
+        link = r.out.strip()
     p = Page(service, sbx.tmp)
     try:
-        p.open(link.out.strip())
+        p.open(link)
         p.see("Sandboxes")
         yield p
     finally:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The page of sbxd over the real service: what is clicked happens to real sandboxes."""
 from page import needs_browser, page
-from sbxd import service, wait_for
+from sbxd import Api, service, wait_for
 from test_control import running
 from test_lifecycle import clean  # noqa: F401
 from test_live import NET as LIVE, RESET, line, stream, until_up
+from test_sbxd_access import OTHER_UID, own
 
 PORT = 8485
 TCP = ["--listen", f"127.0.0.1:{PORT}"]
@@ -79,3 +80,20 @@ def test_a_rule_is_followed_by_a_running_sandbox(sbx, clean):
             web.see("cut 1 flow")
             assert line(p) in RESET
             web.shot("real-rules")
+
+
+def test_two_users_see_their_own(sbx, clean):
+    with service(sbx, TCP, root=True) as s, running(sbx, root=True), running(sbx, root=True):
+        wait_for(lambda: len(s.get("/sandboxes?state=running")["items"]) == 2)
+        ids = [x["id"] for x in s.get("/sandboxes?state=running")["items"]]
+        for i, uid in enumerate((OTHER_UID, OTHER_UID + 1)):
+            own(sbx, ids[i], uid)
+        for i, uid in enumerate((OTHER_UID, OTHER_UID + 1)):
+            theirs, hidden = Api(s.where, uid=uid), "/sandboxes/" + ids[1 - i]
+            with page(sbx, s, theirs.ask("POST", "/session/links", status=201).json["url"]) as web:
+                web.see(ids[i])
+                web.see(f"uid {uid}, operator")
+                assert ids[1 - i] not in web.text()
+                web.view("#" + hidden)
+                web.see(theirs.ask("GET", hidden, status=404).json["detail"])
+                assert "Kill" not in web.text()

@@ -154,18 +154,21 @@ test("rules are added, explained before, turned off and deleted", () =>
 		await dialog.getByRole("button", { name: "Save" }).click();
 		await page.getByText(/Rule \d+ is added\. 1 sandbox followed, cut 0 flows\./).waitFor();
 
-		// Floors, then by priority.
-		const patterns = page.getByRole("table", { name: "Rules" }).locator("tbody td.wide .code");
+		// By priority, below the floors.
+		const patterns = page.getByRole("table", { name: "Rules", exact: true }).locator("tbody td.wide .code");
 		await page.getByText("*.new.example:8443").waitFor();
 		assert.deepEqual(await patterns.allTextContents(), [
-			"*.corp.example",
 			"*.new.example:8443",
 			"api.example.org:443",
 			"*.tracker.example",
 			"old.example.org",
 			"mirror.example",
 		]);
-		const floor = page.getByRole("row").filter({ hasText: "*.corp.example" });
+		const floor = page
+			.getByRole("table", { name: "Floors" })
+			.getByRole("row")
+			.filter({ hasText: "*.corp.example" });
+		await floor.getByText("locked").waitFor();
 		assert.equal(await floor.getByRole("button").count(), 0);
 
 		await page.getByRole("button", { name: "Turn off rule 1", exact: true }).click();

@@ -69,6 +69,8 @@ function RuleActions({
 	);
 }
 
+const FLOORS_OPEN = 5; // more than so many are folded
+
 function byline(rule: Rule): string {
 	const by = rule.changed_by ?? rule.created_by;
 	return by ? `by ${by}` : "";
@@ -109,14 +111,29 @@ export function RuleTable({ rules, mayChange, onEdit, onDone, empty }: Props) {
 				),
 		},
 	];
-	return (
+	const floors = rules.filter((r) => r.is_floor);
+	const others = rules.filter((r) => !r.is_floor);
+	const table = (caption: string, rows: readonly Rule[]) => (
 		<Table
-			caption="Rules"
+			caption={caption}
 			columns={columns}
-			rows={rules}
+			rows={rows}
 			keyOf={(r) => r.id}
 			rowClass={(r) => `${r.is_floor ? "locked" : ""} ${r.enabled ? "" : "off"}`}
 			empty={empty}
 		/>
+	);
+	return (
+		<>
+			{floors.length > 0 ? (
+				<details open={floors.length <= FLOORS_OPEN}>
+					<summary>
+						<Lock label={plural(floors.length, "floor")} /> that nothing lifts
+					</summary>
+					{table("Floors", floors)}
+				</details>
+			) : null}
+			{table("Rules", others)}
+		</>
 	);
 }

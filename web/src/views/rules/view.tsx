@@ -122,7 +122,7 @@ export function HostRules() {
 			{data ? (
 				<RuleTable
 					rules={inOrder(data)}
-					mayChange={() => may.administer}
+					mayChange={(rule) => may.administer && !(rule.is_floor && rule.created_by === "sbx")}
 					onEdit={setEdited}
 					onDone={done}
 					empty="The host has no rule of its own. The floors of sbx hold."

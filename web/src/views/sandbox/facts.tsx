@@ -94,7 +94,9 @@ export function Facts({
 				</Fact>
 			))}
 			<Fact name="Command" whole>
-				<Foreign text={commandLine(s.command)} class="code" />
+				<pre tabIndex={0} class="command">
+					<Foreign text={commandLine(s.command)} />
+				</pre>
 			</Fact>
 			{s.live ? (
 				<Fact name="Ends at the latest" whole>

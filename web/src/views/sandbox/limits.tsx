@@ -33,16 +33,11 @@ export function LimitsPanel({ sandbox }: { sandbox: Sandbox }) {
 	const { enforce } = sandbox.limits;
 	const rows = Object.entries(sandbox.limits)
 		.filter((entry): entry is [string, Limit] => typeof entry[1] === "object")
-		.map(([name, limit]) => ({ name, ...limit }));
+		.map(([name, limit]) => ({ name, ...limit }))
+		.filter(({ asked, ceiling }) => asked !== null || ceiling !== null);
 	return (
 		<Panel title="Limits" aside={typeof enforce === "string" ? <span class="muted">{enforce}</span> : null}>
-			<Table
-				caption="Limits"
-				columns={COLUMNS}
-				rows={rows}
-				keyOf={(l) => l.name}
-				empty="There is no limit."
-			/>
+			<Table caption="Limits" columns={COLUMNS} rows={rows} keyOf={(l) => l.name} empty="No limit is set." />
 		</Panel>
 	);
 }
