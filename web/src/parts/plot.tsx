@@ -23,13 +23,15 @@ function colour(name: string): string {
 
 // Bars stand on their times: half a step more on either side.
 function span(props: PlotProps, min: number, max: number): [number, number] {
+	if (props.times.length === 0) return [Date.now() / 1000 - (props.seconds ?? 60), Date.now() / 1000];
 	if (props.seconds) return [Math.min(min, max - props.seconds), max];
 	const [first = min, second = max] = props.times;
 	const half = props.bars ? (second - first) / 2 : 0;
 	return [min - half, max + half];
 }
 
-function options(props: PlotProps, width: number): uPlot.Options {
+function options(current: () => PlotProps, width: number): uPlot.Options {
+	const props = current();
 	const axis: uPlot.Axis = {
 		stroke: colour("--muted"),
 		grid: { stroke: colour("--line"), width: 1 },
@@ -52,7 +54,7 @@ function options(props: PlotProps, width: number): uPlot.Options {
 		legend: { show: false },
 		cursor: { show: false },
 		scales: {
-			x: { range: (_plot, min, max) => span(props, min, max) },
+			x: { range: (_plot, min, max) => span(current(), min, max) },
 			y: { range: (_plot, _min, max) => [0, max > 0 ? max * 1.1 : 1] },
 		},
 		axes: [
@@ -75,7 +77,7 @@ export function Plot(props: PlotProps) {
 			plot.current?.destroy();
 			const { times, values } = newest.current;
 			plot.current = new uPlot(
-				options(newest.current, element.clientWidth),
+				options(() => newest.current, element.clientWidth),
 				[[...times], [...values]] as uPlot.AlignedData,
 				element,
 			);
