@@ -119,3 +119,7 @@ check_PROGRAMS += tests/unit/daemon/test_sample
 tests_unit_daemon_test_sample_SOURCES = tests/unit/daemon/test_sample.c tests/unit/scratch.h
 tests_unit_daemon_test_sample_LDADD = \
 	%reldir%/libsbx-daemon.a src/control/libsbx-control.a $(launcher_run_libs) $(EVENT_LIBS) $(CMOCKA_LIBS)
+
+check_PROGRAMS += tests/unit/daemon/test_output
+tests_unit_daemon_test_output_SOURCES = tests/unit/daemon/test_output.c
+tests_unit_daemon_test_output_LDADD = %reldir%/libsbx-daemon.a %reldir%/libsbx-output.a src/base/libsbx-base.a $(JANSSON_LIBS) $(CMOCKA_LIBS)
