@@ -57,8 +57,9 @@ CREATE TABLE egress_counted (
 );
 INSERT INTO egress_counted VALUES (0);
 
---   kind         0: by remote_ip, 1: by fqdn_pinned, both in all, with workspace ''; 5 and 6: the same
---                for each workspace; 2: by sandbox_id; 4: by reason, and so by workspace
+--   kind         0: by remote_ip, 1: by fqdn_pinned (or remote_ip, without a name), both in all, with
+--                workspace ''; 5 and 6: the same for each workspace; 2: by sandbox_id; 4: by reason,
+--                and so by workspace
 --   span         seconds that the row is about: 60, 3600 or 86400. Minutes go after two days
 --   at           their beginning, seconds since 1970
 --   key          '' for NULL, like workspace in kinds 2 and 4

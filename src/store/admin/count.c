@@ -18,7 +18,8 @@
 	"WITH batch AS MATERIALIZED (SELECT id, "                                                  \
 	"coalesce(CAST(strftime('%s', ts) AS INTEGER), 0) AS s, sandbox_id AS box, "               \
 	"coalesce(workspace, '') AS w, coalesce(remote_ip, '') AS ip, "                            \
-	"coalesce(fqdn_pinned, '') AS name, reason, min(raw_pkts, 1000000000000) AS n "            \
+	"coalesce(fqdn_pinned, remote_ip, '') AS name, reason, "                                   \
+	"min(raw_pkts, 1000000000000) AS n "                                                       \
 	"FROM sandbox_egress_event WHERE id > ?1 AND id <= ?2 AND action = 'deny'" which ") "
 
 /* Kinds are those of migrations/0004-service.sql. Rows of minutes only since ?3. */

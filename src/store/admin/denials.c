@@ -128,7 +128,7 @@ static const struct query {
 	const char *sql;
 } queries[] = {
 	[SBX_DENIES_BY_ADDRESS] = { 0, 5, GROUPED("key", "remote_ip") },
-	[SBX_DENIES_BY_NAME] = { 1, 6, GROUPED("key", "fqdn_pinned") },
+	[SBX_DENIES_BY_NAME] = { 1, 6, GROUPED("key", "coalesce(fqdn_pinned, remote_ip)") },
 	[SBX_DENIES_BY_SANDBOX] = { 2, 2, GROUPED("key", "sandbox_id") },
 	[SBX_DENIES_BY_WORKSPACE] = { 4, 4, GROUPED("workspace", "workspace") },
 	[SBX_DENIES_BY_REASON] = { 4, 4, GROUPED("key", "reason") },
@@ -290,7 +290,7 @@ int sbx_store_denials_each(struct sbx_store *store, enum sbx_store_denies_by by,
 
 static const char *const series[] = {
 	[SBX_DENIES_BY_ADDRESS] = SERIES("key", "remote_ip"),
-	[SBX_DENIES_BY_NAME] = SERIES("key", "fqdn_pinned"),
+	[SBX_DENIES_BY_NAME] = SERIES("key", "coalesce(fqdn_pinned, remote_ip)"),
 	[SBX_DENIES_BY_SANDBOX] = SERIES("key", "sandbox_id"),
 	[SBX_DENIES_BY_WORKSPACE] = SERIES("workspace", "workspace"),
 	[SBX_DENIES_BY_REASON] = SERIES("key", "reason"),
