@@ -156,6 +156,7 @@ EXTRA_DIST += \
 	%reldir%/system/test_sbxd_attach.py \
 	%reldir%/system/test_sbxd_answers.py \
 	%reldir%/system/test_sbxd_openapi.py \
+	%reldir%/system/test_sbxd_audit.py \
 	%reldir%/system/test_sbxd_core.py \
 	%reldir%/system/test_sbxd_matrix.py \
 	%reldir%/system/test_sbxd_events.py \

@@ -38,6 +38,7 @@ noinst_LIBRARIES += %reldir%/libsbx-daemon.a
 	%reldir%/access/rates.c %reldir%/access/rates.h \
 	%reldir%/access/sessions.c %reldir%/access/sessions.h \
 	%reldir%/hub/ask.c %reldir%/hub/ask.h \
+	%reldir%/access/audit_queue.c %reldir%/access/audit_queue.h \
 	%reldir%/hub/counter.c %reldir%/hub/counter.h \
 	%reldir%/hub/watch.c %reldir%/hub/watch.h \
 	%reldir%/hub/child.c %reldir%/hub/child.h \
@@ -68,6 +69,7 @@ noinst_LIBRARIES += %reldir%/libsbx-daemon.a
 	%reldir%/resources/sandboxes.c \
 	%reldir%/resources/service.c \
 	%reldir%/resources/session.c \
+	%reldir%/rows/audit_list.c \
 	%reldir%/rows/denials.c \
 	%reldir%/rows/etag.c %reldir%/rows/etag.h \
 	%reldir%/rows/events.c \
@@ -77,6 +79,7 @@ noinst_LIBRARIES += %reldir%/libsbx-daemon.a
 	%reldir%/rows/rules.c \
 	%reldir%/rows/scope.c %reldir%/rows/scope.h \
 	%reldir%/rows/tasks.c \
+	%reldir%/rows/tokens.c \
 	%reldir%/rows/workspaces.c
 
 daemon_libs = \
@@ -123,3 +126,6 @@ tests_unit_daemon_test_sample_LDADD = \
 check_PROGRAMS += tests/unit/daemon/test_output
 tests_unit_daemon_test_output_SOURCES = tests/unit/daemon/test_output.c
 tests_unit_daemon_test_output_LDADD = %reldir%/libsbx-daemon.a %reldir%/libsbx-output.a src/base/libsbx-base.a $(JANSSON_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += tests/unit/daemon/test_audit_queue
+tests_unit_daemon_test_audit_queue_SOURCES = tests/unit/daemon/test_audit_queue.c tests/unit/store_world.h tests/unit/scratch.h
+tests_unit_daemon_test_audit_queue_LDADD = $(tests_unit_daemon_test_counter_LDADD)

@@ -47,7 +47,7 @@ def test_tokens_are_made_listed_and_removed(sbx):
     (["x", "--role", "viewer", "--expires", "2001-01-01"], "past"),
     (["x", "--role", "viewer", "--expires", "0s"], "time to live"),
     (["x", "--role", "admin", "--workspace", "w"], "one workspace"),
-    (["x", "--role", "viewer", "--workspace", "w" * 128], "127")])
+    (["x", "--role", "viewer", "--workspace", "w" * 129], "128"), (["a/b", "--role", "viewer"], "/")])
 def test_refused_tokens(sbx, args, says):
     r = ctl(sbx, "token", "add", *args)
     assert r.rc == 2 and says in r.err and not r.out

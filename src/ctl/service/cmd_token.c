@@ -19,8 +19,6 @@
 SBX_DEFINE_CLEANUP(struct sbx_store, sbx_store_close);
 SBX_DEFINE_CLEANUP(struct sbx_table, sbx_table_free);
 
-#define WORKSPACE_MAX 127 /* bytes: sbxd takes no longer one */
-
 /* --- list --- */
 
 static json_t *json_of(const struct sbx_store_token *t)
@@ -111,11 +109,6 @@ static const char *check_role(const char *s)
 		       "it must be viewer, operator or admin";
 }
 
-static const char *check_workspace(const char *s)
-{
-	return strlen(s) > WORKSPACE_MAX ? "it has more than 127 bytes" : sbx_form_token(s);
-}
-
 /* A time to live, or a time. */
 static int parse_expires(const char *s, int64_t now_ms, int64_t *ret_ms)
 {
@@ -145,7 +138,7 @@ static const struct sbx_option options[] = {
 		  "the rules of workspaces; an admin may all",
 	  .more = "; required" },
 	{ "workspace", .value = "W", .kind = SBX_OPTION_STRING,
-	  .offset = offsetof(struct values, workspace), .check = check_workspace,
+	  .offset = offsetof(struct values, workspace), .check = sbx_form_token,
 	  .complete = "workspace", .help = "the token sees and changes this workspace alone" },
 	{ "expires", .value = "D", .kind = SBX_OPTION_STRING,
 	  .offset = offsetof(struct values, expires), .check = check_expires,
@@ -157,6 +150,8 @@ static int check(struct sbx_ctl *ctl, const struct values *v, struct sbx_store_t
 {
 	const char *why = sbx_form_token(t->name);
 
+	if (!why && strchr(t->name, '/'))
+		why = "it must not have a \"/\": the API has names in its paths";
 	if (why)
 		sbx_err_set(&ctl->err, "'%s': %s", t->name, why);
 	else if (!v->role)

@@ -145,6 +145,7 @@ static int open_parts(struct sbx_daemon *d, const struct sbx_daemon_options *o, 
 	r = r ? r : sbx_children_new(d->base, &d->children);
 	r = r ? r : sbx_sampler_new(d->base, d->facts.runtime_dir, &d->sampler);
 	r = r ? r : sbx_tally_init(&d->tally, d->base, d->store);
+	r = r ? r : sbx_audit_queue_new(d->base, d->store, &d->audit);
 	r = r ? r : open_counter(d, err);
 	return r ? r : sbx_watch_new(d->base, d->store, sbx_print_event_text, &d->watch);
 }
@@ -278,6 +279,7 @@ static void daemon_fini(struct sbx_daemon *d)
 	sbx_starts_free(d->starts);
 	sbx_dir_watches_free(d->watches);
 	sbx_access_free(d->access);
+	sbx_audit_queue_free(d->audit);
 	sbx_store_close(d->store);
 	free(d->sbxctl);
 	json_decref(d->schemas);

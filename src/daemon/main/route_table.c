@@ -3,8 +3,8 @@
  * The API. To add a route: a row here (or in rows/routes.h), a handler in the resource's file, the
  * schema of its answer in docs/api-schemas.json.
  */
-#include "base/cleanup.h"
 #include "daemon/main/route_table.h"
+#include "base/cleanup.h"
 #include "daemon/resources/resources.h"
 #include "daemon/rows/routes.h"
 #include "policy/forms/option_form.h"
@@ -109,6 +109,22 @@ static const struct sbx_field timeout_body[] = {
 	  .help = "seconds from now" },
 };
 
+static const char *const roles[] = { "viewer", "operator", "admin", NULL };
+static const struct sbx_field token_body[] = {
+	{ "name", .required = true, .n_max = 128, .check = sbx_workspace_check,
+	  .help = "the program's: printable ASCII without spaces and \"/\"" },
+	{ "role", .required = true, .words = roles, .help = "what it may do" },
+	{ "workspace", .n_max = SBX_WORKSPACE_MAX - 1, .check = sbx_workspace_check,
+	  .help = "it sees and changes this one alone" },
+	{ "expires_s", SBX_FIELD_INTEGER, .min = 1, .max = INT64_C(100) * 366 * 86400,
+	  .help = "seconds after which it is refused; never otherwise" },
+};
+static const struct sbx_field audit_query[] = {
+	{ "principal", .help = "by this caller" },
+	{ "object", .help = "of this object" },
+	PAGE,
+};
+
 static const struct sbx_route rows[] = {
 	{ SBX_GET, "/healthz", SBX_ROLE_NONE, "getHealth", .status = 200, .answer = "Health",
 	  .help = "say that the service answers", .run = sbx_get_health },
@@ -163,6 +179,16 @@ static const struct sbx_route rows[] = {
 	  .status = 200, .answer = "Network", .example = "{\"air_gapped\": true}",
 	  .help = "change what a sandbox may reach, and cut what it may not",
 	  .run = sbx_put_network },
+	{ SBX_GET, "/tokens", SBX_ROLE_ADMIN, "listTokens", .status = 200, .answer = "Token",
+	  .is_list = true, .help = "list the tokens", .run = sbx_list_tokens },
+	{ SBX_POST, "/tokens", SBX_ROLE_ADMIN, "addToken", BODY(token_body), .status = 201,
+	  .answer = "NewToken", .help = "make a token; its text is in this answer alone",
+	  .run = sbx_add_token },
+	{ SBX_DELETE, "/tokens/{token}", SBX_ROLE_ADMIN, "deleteToken", .status = 204,
+	  .help = "remove a token; its streams and sessions end", .run = sbx_delete_token },
+	{ SBX_GET, "/audit", SBX_ROLE_ADMIN, "listAudit", QUERY(audit_query), .status = 200,
+	  .answer = "Audit", .is_list = true, .help = "list changes, the newest first",
+	  .run = sbx_list_audit },
 	SBX_ROWS_ROUTES
 	{ SBX_GET, "/sandboxes/{id}/metrics", SBX_ROLE_VIEWER, "getSandboxMetrics", .status = 200,
 	  .answer = "Usage", .help = "tell what a sandbox uses; of an ended one, what it used",

@@ -4,11 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/text.h"
+#include "daemon/access/audit_queue.h"
 #include "daemon/resources/daemon.h"
 #include "store/store_service.h"
 #include "sys/process/proc.h"
+
+struct change {
+	struct sbx_store_audit row;
+	char action[192];
+	char *before, *after; /* owned */
+};
 
 /* A state that is too large for a row is left out: the change is not refused for it. */
 static char *text_of(const json_t *v)
@@ -22,21 +28,49 @@ static char *text_of(const json_t *v)
 	return text;
 }
 
+static void change_init(struct change *c, const struct sbx_call *call, const char *object,
+			const json_t *before, const json_t *after)
+{
+	const struct sbx_route *route = call->found.route;
+
+	c->before = text_of(before);
+	c->after = text_of(after);
+	sbx_text_cut(c->action, sizeof(c->action), "%s %s", sbx_method_str(route->method),
+		     route->path);
+	c->row = (struct sbx_store_audit){
+		.at_ms = (int64_t)sbx_clock_realtime_ms(),
+		.principal = call->principal.name,
+		.action = c->action,
+		.object = object,
+		.before_json = c->before,
+		.after_json = c->after,
+	};
+}
+
+static void change_fini(struct change *c)
+{
+	free(c->before);
+	free(c->after);
+}
+
 int sbx_audit(struct sbx_call *call, const char *object, const json_t *before, const json_t *after,
 	      struct sbx_err *err)
 {
-	SBX_AUTO_FREE char *before_json = text_of(before), *after_json = text_of(after);
-	const struct sbx_route *route = call->found.route;
-	char action[192];
-	const struct sbx_store_audit row = {
-		.at_ms = (int64_t)sbx_clock_realtime_ms(),
-		.principal = call->principal.name,
-		.action = action,
-		.object = object,
-		.before_json = before_json,
-		.after_json = after_json,
-	};
+	struct change c;
+	int r;
 
-	sbx_text_cut(action, sizeof(action), "%s %s", sbx_method_str(route->method), route->path);
-	return sbx_store_audit_add(call->daemon->store, &row, err, NULL);
+	change_init(&c, call, object, before, after);
+	r = sbx_store_audit_add(call->daemon->store, &c.row, err, NULL);
+	change_fini(&c);
+	return r;
+}
+
+void sbx_audit_made(struct sbx_call *call, const char *object, const json_t *before,
+		    const json_t *after)
+{
+	struct change c;
+
+	change_init(&c, call, object, before, after);
+	sbx_audit_queue_add(call->daemon->audit, &c.row);
+	change_fini(&c);
 }

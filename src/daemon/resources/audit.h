@@ -12,4 +12,9 @@
 int sbx_audit(struct sbx_call *call, const char *object, const json_t *before, const json_t *after,
 	      struct sbx_err *err);
 
+/* The same for a change that was made already, by a launcher, and cannot be undone: a row that the
+ * database does not take now is written later (access/audit_queue.h). */
+void sbx_audit_made(struct sbx_call *call, const char *object, const json_t *before,
+		    const json_t *after);
+
 #endif

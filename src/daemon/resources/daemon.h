@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "daemon/access/access.h"
+#include "daemon/access/audit_queue.h"
 #include "daemon/hub/counter.h"
 #include "daemon/http/server.h"
 #include "daemon/hub/child.h"
@@ -26,7 +27,8 @@ struct sbx_daemon {
 	char *sbxctl;	 /* the program */
 	json_t *schemas; /* of answers (api-schemas.json) */
 	struct sbx_access *access;
-	struct sbx_counter *counter; /* of refusals */
+	struct sbx_audit_queue *audit; /* rows of changes that launchers made */
+	struct sbx_counter *counter;   /* of refusals */
 	const struct sbx_route_table *routes;
 	struct sbx_watch *watch; /* of events */
 	struct sbx_http *http;

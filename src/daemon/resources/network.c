@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "daemon/resources/audit.h"
 #include "daemon/resources/daemon.h"
 #include "daemon/resources/resources.h"
 #include "daemon/resources/sandbox_find.h"
@@ -40,6 +41,17 @@ static void on_shown(void *userdata, int result, json_t *answer, const struct sb
 		sbx_call_refused(userdata, result, answer, err);
 }
 
+/* The state in an audit row. NULL: no memory. */
+static json_t *state_of(const json_t *from)
+{
+	static const char *const keys[] = { "generation", "air_gapped", "allow_out", "deny_out",
+					    NULL };
+	json_t *o = json_object();
+
+	copy(o, from, keys);
+	return o;
+}
+
 /* Answers unless the caller may see the sandbox. */
 static bool is_visible(struct sbx_call *call)
 {
@@ -56,24 +68,45 @@ void sbx_get_network(struct sbx_call *call)
 			     on_shown, call);
 }
 
+struct change {
+	struct sbx_call *call;
+	json_t *before; /* owned */
+};
+
 static void on_changed(void *userdata, int result, json_t *answer, const struct sbx_err *err)
 {
-	struct sbx_call *call = userdata;
+	struct change *c = userdata;
+	struct sbx_call *call = c->call;
+	json_t *after;
 
 	call->daemon->n_cut += (uint64_t)json_integer_value(json_object_get(answer, "cut"));
-	if (result == 0)
-		reply(userdata, answer);
-	else
-		sbx_call_refused(userdata, result, answer, err);
+	if (result == 0) {
+		after = state_of(answer);
+		sbx_audit_made(call, call->found.params[0], c->before, after);
+		json_decref(after);
+		reply(call, answer);
+	} else {
+		sbx_call_refused(call, result, answer, err);
+	}
+	json_decref(c->before);
+	free(c);
 }
 
-static void change(struct sbx_call *call)
+/* @was: the sandbox before. */
+static void change(struct sbx_call *call, const json_t *was)
 {
 	static const char *const keys[] = { "air_gapped", "allow_out", "deny_out", NULL };
 	json_t *request = json_pack("{s:s}", "op", "network");
+	struct change *c = malloc(sizeof(*c));
 
+	if (!c) {
+		json_decref(request);
+		sbx_reply_json(call, 200, NULL);
+		return;
+	}
+	*c = (struct change){ call, state_of(was) };
 	copy(request, call->body, keys);
-	sbx_call_ask(call, call->found.params[0], request, on_changed, call);
+	sbx_call_ask(call, call->found.params[0], request, on_changed, c);
 }
 
 /* If-Match: the generation is still the one that the caller saw. */
@@ -90,7 +123,7 @@ static void on_compared(void *userdata, int result, json_t *answer, const struct
 	sbx_text_fit(etag, sizeof(etag), "\"g%lld\"",
 		     (long long)json_integer_value(json_object_get(now, "generation")));
 	if (strcmp(call->if_match, etag) == 0)
-		change(call);
+		change(call, now);
 	else
 		sbx_reply_problem(call, 412, "changed", NULL,
 				  "the policy was changed meanwhile: it is %s now", etag);
@@ -98,11 +131,14 @@ static void on_compared(void *userdata, int result, json_t *answer, const struct
 
 void sbx_put_network(struct sbx_call *call)
 {
-	if (!is_visible(call))
+	json_t *sandbox = sbx_call_sandbox(call, call->found.params[0]);
+
+	if (!sandbox)
 		return;
 	if (call->if_match && strcmp(call->if_match, "*") != 0)
 		sbx_call_ask(call, call->found.params[0], json_pack("{s:s}", "op", "show"),
 			     on_compared, call);
 	else
-		change(call);
+		change(call, sandbox);
+	json_decref(sandbox);
 }

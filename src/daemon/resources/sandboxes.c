@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "daemon/resources/audit.h"
 #include "daemon/resources/daemon.h"
 #include "daemon/resources/print.h"
 #include "daemon/resources/resources.h"
@@ -169,7 +170,15 @@ void sbx_get_sandbox(struct sbx_call *call)
 static void on_killed(void *userdata, int result, json_t *answer, const struct sbx_err *err)
 {
 	struct sbx_call *call = userdata;
+	json_t *before, *after;
 
+	if (result == 0) {
+		before = json_pack("{s:b}", "live", 1);
+		after = json_pack("{s:b}", "live", 0);
+		sbx_audit_made(call, call->found.params[0], before, after);
+		json_decref(before);
+		json_decref(after);
+	}
 	if (result == 0 || result == SBX_CONTROL_E_NONE || result == SBX_CONTROL_E_GONE)
 		sbx_reply_empty(call, 204);
 	else

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "daemon/access/access.h"
+#include "daemon/resources/audit.h"
 #include "daemon/resources/daemon.h"
 #include "daemon/resources/print.h"
 #include "daemon/resources/resources.h"
@@ -34,6 +35,8 @@ void sbx_post_session_link(struct sbx_call *call)
 		return;
 	}
 	r = sbx_access_link(call->daemon->access, p, url);
+	if (r == 0)
+		sbx_audit_made(call, NULL, NULL, NULL);
 	if (r == SBX_ACCESS_E_NOWHERE)
 		sbx_reply_problem(call, 409, "no_address", NULL,
 				  "the service listens on no TCP address, which browsers need: "

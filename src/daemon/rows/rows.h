@@ -37,4 +37,12 @@ void sbx_list_denials(struct sbx_call *call);
 void sbx_list_tasks(struct sbx_call *call);
 void sbx_set_task(struct sbx_call *call);
 
+/* tokens.c */
+void sbx_list_tokens(struct sbx_call *call);
+void sbx_add_token(struct sbx_call *call);
+void sbx_delete_token(struct sbx_call *call);
+
+/* audit_list.c */
+void sbx_list_audit(struct sbx_call *call);
+
 #endif

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "daemon/resources/audit.h"
 #include "daemon/resources/daemon.h"
 #include "daemon/resources/resources.h"
 #include "daemon/resources/sandbox_find.h"
@@ -58,6 +59,16 @@ static void forget(const struct create *c)
 		sbx_store_api_sandbox_remove(store, c->id, &err);
 }
 
+/* Values of variables may be secrets. */
+static void note(const struct create *c)
+{
+	json_t *after = json_copy(c->call->body);
+
+	json_object_del(after, "env");
+	sbx_audit_made(c->call, c->id, NULL, after);
+	json_decref(after);
+}
+
 static void on_started(void *userdata, const struct sbx_start_result *r)
 {
 	struct create *c = userdata;
@@ -68,6 +79,7 @@ static void on_started(void *userdata, const struct sbx_start_result *r)
 		forget(c);
 	switch (r->end) {
 	case SBX_START_RUNS:
+		note(c);
 		sbx_text_fit(path, sizeof(path), "/sandboxes/%s", c->id);
 		sbx_reply_header(call, "Location", path);
 		sbx_call_show(call, c->id, 201);
@@ -87,8 +99,7 @@ static void on_started(void *userdata, const struct sbx_start_result *r)
 		break;
 	case SBX_START_FAILED:
 		sbx_reply_problem(call, r->error == ENOSPC || r->error == EDQUOT ? 507 : 500,
-				  "failed", NULL, "cannot start a sandbox: %s",
-				  strerror(r->error));
+				  "failed", NULL, "cannot start a sandbox: %s", strerror(r->error));
 		break;
 	}
 	free(c);

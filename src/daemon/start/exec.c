@@ -17,20 +17,21 @@
 #include "base/text.h"
 #include "control/client.h"
 #include "daemon/output/frame.h"
+#include "daemon/resources/audit.h"
 #include "daemon/resources/daemon.h"
 #include "daemon/resources/resources.h"
 #include "daemon/resources/sandbox_find.h"
 #include "daemon/start/chunk.h"
 #include "sys/process/proc.h"
 
-#define OUTPUT_MAX  (1u << 20) /* bytes of each, in a JSON answer */
-#define PART_MAX    32768      /* bytes of an event */
-#define WAITING	    32768      /* bytes on their way to a client: more are read below that */
-#define EXECS_MAX   64	       /* at once, of all sandboxes */
-#define SEND_MS	    20
-#define STARTED_S   10 /* the longest wait for the launcher's answer */
-#define TERM_S	    2  /* between SIGTERM and SIGKILL */
-#define LINGER_MS   300
+#define OUTPUT_MAX (1u << 20) /* bytes of each, in a JSON answer */
+#define PART_MAX   32768      /* bytes of an event */
+#define WAITING	   32768      /* bytes on their way to a client: more are read below that */
+#define EXECS_MAX  64	      /* at once, of all sandboxes */
+#define SEND_MS	   20
+#define STARTED_S  10 /* the longest wait for the launcher's answer */
+#define TERM_S	   2  /* between SIGTERM and SIGKILL */
+#define LINGER_MS  300
 
 struct exec;
 
@@ -93,8 +94,8 @@ static void send_event(struct exec *x, const char *event, json_t *data_take)
 
 static json_t *result(const struct exec *x)
 {
-	json_t *o = json_pack("{s:I, s:b}", "status", (json_int_t)x->status, "timed_out",
-			      x->timed_out);
+	json_t *o =
+		json_pack("{s:I, s:b}", "status", (json_int_t)x->status, "timed_out", x->timed_out);
 	bool truncated = false;
 
 	for (int i = 0; o && !x->streams && i < 2; i++) {
@@ -442,8 +443,8 @@ static int begin(struct exec *x, const char *id, struct sbx_err *err)
 		sbx_fd_close(fds[i]);
 	if (r != 0)
 		return r;
-	x->on_line = event_new(d->base, sbx_control_fd(x->client), EV_READ | EV_PERSIST, on_line,
-			       x);
+	x->on_line =
+		event_new(d->base, sbx_control_fd(x->client), EV_READ | EV_PERSIST, on_line, x);
 	x->timer = evtimer_new(d->base, on_timer, x);
 	for (int i = 0; i < 2; i++)
 		x->outputs[i].event = event_new(d->base, x->outputs[i].fd, EV_READ | EV_PERSIST,
@@ -453,6 +454,16 @@ static int begin(struct exec *x, const char *id, struct sbx_err *err)
 		return -ENOMEM;
 	set_timer(x, STARTED_S * 1000);
 	return 0;
+}
+
+/* Values of variables and the input may be secrets. */
+static void note(struct sbx_call *call)
+{
+	const json_t *command = json_object_get(call->body, "command");
+	json_t *after = json_pack("{s:O}", "command", command);
+
+	sbx_audit_made(call, call->found.params[0], NULL, after);
+	json_decref(after);
 }
 
 void sbx_post_exec(struct sbx_call *call)
@@ -487,6 +498,8 @@ void sbx_post_exec(struct sbx_call *call)
 	x->outputs[0] = (struct output){ x, "stdout", "stdout_base64", -1, NULL, NULL, 0, false };
 	x->outputs[1] = (struct output){ x, "stderr", "stderr_base64", -1, NULL, NULL, 0, false };
 	r = begin(x, id, &err);
+	if (r == 0)
+		note(call);
 	if (r != 0)
 		fail(x, r, NULL, &err);
 }

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""sbxd: each change leaves a row that says who made it, when, and what it was before and after; tokens by the API."""
+import contextlib
+import json
+import sqlite3
+import time
+
+import pytest
+
+from ctl import ctl
+from sbxd import service, wait_for
+from test_control import running
+from test_sbxd_access import PORT, TCP, new_token
+from test_sbxd_core import NET
+
+
+@contextlib.contextmanager
+def locked(sbx):
+    """The database, in the hands of a writer."""
+    with contextlib.closing(sqlite3.connect(sbx.state + "/sbx.db", isolation_level=None)) as db:
+        db.execute("BEGIN IMMEDIATE")
+        yield
+        db.execute("ROLLBACK")
+
+
+def test_changes_of_a_sandbox(sbx):
+    sbx.profile("net", NET)
+    with service(sbx, TCP) as s, running(sbx, args=["--profile", "net"]) as (p, _):
+        one = wait_for(lambda: s.get("/sandboxes?state=running")["items"])[0]["id"]
+        tcp = s.tcp(PORT, new_token(sbx, "ci", "--role", "operator"))
+        path = f"/sandboxes/{one}/network"
+        tcp.ask("PUT", path, {"air_gapped": True, "allow_out": ["files.test"]}, status=200)
+        tcp.ask("PUT", path, {"air_gapped": False}, {"If-Match": '"g2"'}, status=200)
+        tcp.ask("PUT", path, {"air_gapped": False}, {"If-Match": '"g2"'}, status=412)
+        tcp.ask("PUT", path, {"allow_out": ["a b"]}, status=422)
+        s.ask("DELETE", "/sandboxes/" + one, status=204)
+        assert p.wait(20) == 137
+        killed, second, first = s.get("/audit")["items"]
+        assert (first["principal"], first["action"], first["object"]) == ("token ci", "PUT /sandboxes/{id}/network", one)
+        assert abs(time.mktime(time.strptime(first["at"][:19], "%Y-%m-%dT%H:%M:%S")) - time.timezone - time.time()) < 60
+        assert first["before"] == {"generation": 1, "air_gapped": False, "allow_out": [], "deny_out": []}
+        assert first["after"] == {"generation": 2, "air_gapped": True, "allow_out": ["files.test"], "deny_out": []}
+        assert second["before"] == first["after"] and second["after"]["air_gapped"] is False
+        assert (killed["action"], killed["before"], killed["after"]) == ("DELETE /sandboxes/{id}", {"live": True}, {"live": False})
+        assert killed["principal"].startswith("uid ")
+        # pages and filters
+        page = s.get("/audit?limit=2")
+        assert page["items"] == [killed, second] and s.get("/audit?cursor=" + page["next_cursor"])["items"] == [first]
+        assert s.get("/audit?principal=token%20ci")["items"] == [second, first]
+        assert s.get("/audit?object=nothing")["items"] == []
+        assert tcp.ask("GET", "/audit", status=403)
+
+
+def test_a_locked_database_loses_no_row(sbx):
+    """The launcher has made the change: the row is written when the database is free."""
+    sbx.profile("net", NET)
+    with service(sbx) as s, running(sbx, args=["--profile", "net"]):
+        one = wait_for(lambda: s.get("/sandboxes?state=running")["items"])[0]["id"]
+        with locked(sbx):
+            for gap in True, False:
+                s.ask("PUT", f"/sandboxes/{one}/network", {"air_gapped": gap}, status=200)
+        rows = wait_for(lambda: (r := s.get("/audit")["items"]) and len(r) == 2 and r)
+        assert [r["after"]["air_gapped"] for r in rows] == [False, True]
+        with locked(sbx):
+            s.ask("PUT", f"/sandboxes/{one}/network", {"air_gapped": True}, status=200)
+        assert s.end() == 0  # the end writes what is left
+        s.start()
+        assert len(s.get("/audit")["items"]) == 3
+
+
+def test_a_change_of_rows_and_its_row_are_one(sbx):
+    with service(sbx) as s:
+        with locked(sbx):
+            assert s.ask("POST", "/tokens", {"name": "t", "role": "viewer"}, status=503)
+        assert s.get("/tokens")["items"] == [] and s.get("/audit")["items"] == []
+
+
+def test_tokens(sbx):
+    with service(sbx, TCP) as s:
+        made = s.ask("POST", "/tokens", {"name": "t", "role": "operator", "workspace": "w", "expires_s": 3600}, status=201).json
+        tcp = s.tcp(PORT, made["token"])
+        assert tcp.get("/session")["workspace"] == "w"
+        listed, = s.get("/tokens")["items"]
+        assert listed["last_used_at"] and {**made, "last_used_at": listed["last_used_at"]} == {**listed, "token": made["token"]}
+        assert s.ask("POST", "/tokens", {"name": "t", "role": "viewer"}, status=409).json["field"] == "name"
+        for body, field in (({"name": "a/b", "role": "viewer"}, "name"), ({"name": "x", "role": "root"}, "role"),
+                            ({"name": "x", "role": "admin", "workspace": "w"}, "workspace"),
+                            ({"name": "x", "role": "viewer", "expires_s": 0}, "expires_s"),
+                            ({"name": "x", "role": "viewer", "workspace": "w" * 129}, "workspace"), ({"role": "viewer"}, "name")):
+            assert s.ask("POST", "/tokens", body, status=422).json["field"] == field
+        assert tcp.ask("GET", "/tokens", status=403) and tcp.ask("POST", "/tokens", {"name": "y", "role": "admin"}, status=403)
+        s.ask("DELETE", "/tokens/t", status=204)
+        assert tcp.ask("GET", "/session", status=401)
+        s.ask("DELETE", "/tokens/t", status=404)
+        removed, added = s.get("/audit?object=t")["items"]
+        assert (added["before"], removed["after"]) == (None, None) and removed["before"]["role"] == added["after"]["role"]
+        assert made["token"] not in json.dumps([removed, added])
+
+
+# --- streams ---
+
+def ended(stream):
+    """The stream ends by itself. A comment that keeps it alive comes later than the connection's timeout."""
+    return list(stream) == []
+
+
+def test_a_stream_ends_with_its_token(sbx):
+    with service(sbx, TCP) as s:
+        for name, args, end in (("removed", [], lambda: ctl(sbx, "token", "rm", "removed")),
+                                ("short", ["--expires", "2s"], lambda: None)):
+            tcp = s.tcp(PORT, new_token(sbx, name, "--role", "viewer", *args))
+            kept = s.tcp(PORT, new_token(sbx, "kept-" + name, "--role", "viewer"))
+            with tcp.follow("/events", timeout=8) as stream, kept.follow("/events", timeout=6) as other:
+                end()
+                assert ended(stream)
+                with pytest.raises(TimeoutError):
+                    next(other)
+
+
+def test_a_stream_ends_with_its_session(sbx):
+    with service(sbx, TCP) as s:
+        link = s.ask("POST", "/session/links", status=201).json["url"]
+        cookie = s.tcp(PORT).ask("GET", link.split(str(PORT))[1], status=303).headers["Set-Cookie"].split(";")[0]
+        b = s.tcp(PORT, headers={"Cookie": cookie, "Sec-Fetch-Site": "same-origin"})
+        with b.follow("/events", timeout=8) as stream:
+            b.ask("POST", "/session/logout", status=204)
+            assert ended(stream)
+
+
+def test_streams_are_limited_by_caller(sbx):
+    with service(sbx, TCP) as s, contextlib.ExitStack() as stack:
+        one, two = (s.tcp(PORT, new_token(sbx, n, "--role", "viewer")) for n in ("one", "two"))
+        for _ in range(64):
+            stack.enter_context(one.follow("/events"))
+        assert one.ask("GET", "/events", headers={"Accept": "text/event-stream"}, status=429, timeout=8).headers["Retry-After"]
+        assert one.get("/events")["items"] == []
+        with two.follow("/events"):
+            pass
+        stack.close()
+
+        def again():
+            return one.send("GET", "/sandboxes")[0] == 200
+        wait_for(again)
+
+
+def test_a_start_an_exec_and_a_timeout(sbx):
+    with service(sbx) as s:
+        one = s.ask("POST", "/sandboxes", {"profile": "none", "command": ["sleep", "60"], "env": {"K": "hidden-value"}},
+                    status=201).json["id"]
+        s.ask("POST", f"/sandboxes/{one}/exec", {"command": ["cat"], "stdin": "hidden-value"}, status=200)
+        s.ask("POST", f"/sandboxes/{one}/timeout", {"timeout": 100}, status=200)
+        s.ask("DELETE", f"/sandboxes/{one}", status=204)
+        rows = s.get(f"/audit?object={one}")["items"][::-1]
+        assert [r["action"] for r in rows] == ["POST /sandboxes", "POST /sandboxes/{id}/exec", "POST /sandboxes/{id}/timeout",
+                                               "DELETE /sandboxes/{id}"]
+        assert rows[0]["after"]["command"] == ["sleep", "60"] and rows[1]["after"] == {"command": ["cat"]}
+        assert "hidden-value" not in json.dumps(rows)
+        wait_for(lambda: s.get(f"/sandboxes/{one}")["state"] == "killed")
