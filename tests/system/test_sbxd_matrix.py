@@ -18,6 +18,8 @@ SECRET = "matrix-secret"  # the name of what only some callers may see
 # Counts of events, which the service writes by itself.
 COUNTS = {"egress_counted", "egress_deny_count", "egress_deny_sandbox", "egress_event_span"}
 DENIED = {401, 403, 404}
+# Makes something of the caller's own: it is allowed, and another test's (test_sbxd_start.py).
+OWN = {"createSandbox"}
 # Parameters of paths that name something of the workspace.
 FOREIGN = re.compile(r"\{(id|w|workspace|rule|task)\}")
 
@@ -139,9 +141,11 @@ def test_what_is_not_allowed_is_refused_and_changes_nothing(world_of, sbx):
             if "token" in name:  # wrong credentials are slowed by address
                 sources += 1
                 api.source = f"127.0.{sources // 250}.{sources % 250 + 1}"
+            no = expected_no(name, op)
+            if no is None and op["operationId"] in OWN:
+                continue
             a = api.send(method, path, body)[1]
             case = (name, method, path, a)
-            no = expected_no(name, op)
             if no:
                 assert a.status in DENIED and a.media == "application/problem+json", case
             elif no is False:
