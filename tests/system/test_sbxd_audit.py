@@ -156,3 +156,74 @@ def test_a_start_an_exec_and_a_timeout(sbx):
         assert rows[0]["after"]["command"] == ["sleep", "60"] and rows[1]["after"] == {"command": ["cat"]}
         assert "hidden-value" not in json.dumps(rows)
         wait_for(lambda: s.get(f"/sandboxes/{one}")["state"] == "killed")
+
+
+# --- all of them ---
+
+# They change nothing that others see: an answer, the end of the caller's own session.
+NO_CHANGE = {"explain", "postSessionLogout"}
+KILLED = ({"live": True}, {"live": False})
+
+
+def some(v):
+    return bool(v)
+
+
+def test_each_route_that_writes_leaves_a_row(sbx):
+    """The routes come from the document: a new one needs a line here."""
+    sbx.profile("net", NET)
+    with service(sbx, TCP) as s:
+        one = s.ask("POST", "/sandboxes", {"profile": "net", "command": ["sleep", "60"]}, status=201).json["id"]
+        with contextlib.closing(sqlite3.connect(sbx.state + "/sbx.db")) as db:
+            db.execute("INSERT INTO egress_review_task (id, sandbox_id, workspace, cause, n_denies, first_ms, last_ms) "
+                       "VALUES (7, ?, 'w', 'denies', 5, 1, 2)", [one])
+            db.commit()
+        rule, change = {"pattern": "a.test", "action": "allow"}, {"action": "deny"}
+        # operation, values of the path, body, object, before, after; a function judges what is there
+        made = {}
+        cases = [
+            ("postSessionLink", {}, None, None, None, None),
+            ("createSandbox", {}, {"profile": "none", "command": ["true"]}, "id", None, {"profile": "none", "command": ["true"]}),
+            ("postTimeout", {"id": one}, {"timeout": 100}, one, None, some),
+            ("postExec", {"id": one}, {"command": ["true"]}, one, None, {"command": ["true"]}),
+            ("putNetwork", {"id": one}, {"air_gapped": True}, one, lambda v: v["air_gapped"] is False,
+             lambda v: v["air_gapped"] is True),
+            ("deleteSandbox", {"id": one}, None, one, *KILLED),
+            ("addToken", {}, {"name": "t", "role": "viewer"}, "t", None, lambda v: v["role"] == "viewer" and "token" not in v),
+            ("deleteToken", {"token": "t"}, None, "t", lambda v: v["role"] == "viewer", None),
+            ("addWorkspace", {}, {"name": "w", "network_default_action": "deny"}, "w", some,
+             lambda v: v["network_default_action"] == "deny"),
+            ("putSettings", {"workspace": "w"}, {"network_default_action": "allow"}, "w",
+             lambda v: v["network_default_action"] == "deny", lambda v: v["network_default_action"] == "allow"),
+            ("addRule", {"workspace": "w"}, rule, "rule", None, lambda v: v["pattern"] == "a.test"),
+            ("setRule", {"workspace": "w", "rule": "addRule"}, change, "rule", lambda v: v["action"] == "allow",
+             lambda v: v["action"] == "deny"),
+            ("deleteRule", {"workspace": "w", "rule": "addRule"}, None, "rule", lambda v: v["action"] == "deny", None),
+            ("addSystemRule", {}, rule, "rule", None, lambda v: v["pattern"] == "a.test"),
+            ("setSystemRule", {"rule": "addSystemRule"}, change, "rule", lambda v: v["action"] == "allow",
+             lambda v: v["action"] == "deny"),
+            ("deleteSystemRule", {"rule": "addSystemRule"}, None, "rule", lambda v: v["action"] == "deny", None),
+            ("setReviewTask", {"task": 7}, {"state": "closed"}, "task 7", lambda v: v["state"] == "open",
+             lambda v: v["state"] == "closed"),
+        ]
+        routes = {op["operationId"]: (method.upper(), path) for path, item in s.openapi["paths"].items()
+                  for method, op in item.items() if method != "get"}
+        assert {c[0] for c in cases} | NO_CHANGE == set(routes)
+        caller = s.get("/session")["name"]
+        for name, values, body, *wanted in cases:
+            method, template = routes[name]
+            path = template
+            for k, v in values.items():
+                path = path.replace("{" + k + "}", str(made.get(v, v)))
+            last = s.get("/audit?limit=1")["items"][0]["id"]
+            a = s.ask(method, path, body)
+            assert a.status < 300, (name, a)
+            made[name] = a.json.get("id") if a.body else None
+            rows = [r for r in s.get("/audit")["items"] if r["id"] > last]
+            assert len(rows) == 1, (name, rows)
+            row, = rows
+            assert (row["principal"], row["action"]) == (caller, f"{method} {template}"), (name, row)
+            assert abs(time.mktime(time.strptime(row["at"][:19], "%Y-%m-%dT%H:%M:%S")) - time.timezone - time.time()) < 60
+            wanted[0] = {"id": made[name], "rule": f"rule {made[name]}"}.get(wanted[0], wanted[0])
+            for key, want in zip(("object", "before", "after"), wanted):
+                assert want(row[key]) if callable(want) else row[key] == want, (name, key, row)
