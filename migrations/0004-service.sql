@@ -38,16 +38,22 @@ CREATE TABLE api_audit (
 --
 --   metadata     JSON object of strings
 --   timeout_ms   when the service ends it (since 1970); NULL: not at all
+--   waits        1: the launcher's row has not come yet; the start may have been cut
 CREATE TABLE api_sandbox (
 	sandbox_id TEXT PRIMARY KEY NOT NULL,
 	owner_uid INTEGER NOT NULL,
 	owner TEXT NOT NULL,
 	metadata TEXT NOT NULL DEFAULT '{}',
 	timeout_ms INTEGER,
-	made_ms INTEGER NOT NULL
+	made_ms INTEGER NOT NULL,
+	waits INTEGER NOT NULL DEFAULT 1
 ) WITHOUT ROWID;
 
 CREATE INDEX api_sandbox_owner ON api_sandbox (owner_uid);
+CREATE INDEX api_sandbox_waits ON api_sandbox (made_ms) WHERE waits = 1;
+CREATE TRIGGER sandbox_comes AFTER INSERT ON sandbox BEGIN
+	UPDATE api_sandbox SET waits = 0 WHERE sandbox_id = NEW.id;
+END;
 
 -- Refusals added up, so that a list of them reads no events. Events are added in batches after they
 -- were written, in the order of their ids; egress_counted has the last one, in one row. The rows of

@@ -24,7 +24,8 @@ struct sbx_store_keep {
 int sbx_store_prune(struct sbx_store *store, const struct sbx_store_keep *keep, uint32_t n_max,
 		    struct sbx_err *err, uint32_t *ret_removed);
 /* Remove counts that are older than the oldest event, or finer than their age needs, and the oldest
- * audit rows past SBX_STORE_AUDIT_ROWS. As sbx_store_prune(), which goes first. */
+ * audit rows past SBX_STORE_AUDIT_ROWS, and what the service wrote a day ago of sandboxes whose
+ * launcher never recorded them. As sbx_store_prune(), which goes first. */
 #define SBX_STORE_AUDIT_ROWS 100000
 int sbx_store_prune_counts(struct sbx_store *store, int64_t now_ms, uint32_t n_max,
 			   struct sbx_err *err, uint32_t *ret_removed);

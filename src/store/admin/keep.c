@@ -100,8 +100,8 @@ int sbx_store_prune(struct sbx_store *store, const struct sbx_store_keep *keep, 
 /* --- counts --- */
 
 /* Rows past their time. ?1: at most so many; ?2: the oldest event, seconds since 1970; ?3: the
- * oldest minute to keep; ?4: the oldest audit row to keep. A DELETE locks even if it finds nothing,
- * so it comes after a look. */
+ * oldest minute to keep; ?4: the oldest audit row to keep; ?5: a day ago, milliseconds. A DELETE
+ * locks even if it finds nothing, so it comes after a look. */
 #define SURPLUS(table, key, condition)                                                             \
 	{ "SELECT EXISTS (SELECT 1 FROM " table " WHERE " condition ")",                           \
 	  "DELETE FROM " table " WHERE (" key ") IN (SELECT " key " FROM " table                   \
@@ -125,10 +125,13 @@ static const struct surplus {
 	SURPLUS("egress_deny_sandbox", "at, kind, key, sandbox_id", "at <= ?2 - 3600"),
 	SURPLUS("egress_event_span", "at", "at <= ?2 - 600"),
 	SURPLUS("api_audit", "id", "id < ?4"),
+	SURPLUS("api_sandbox", "sandbox_id",
+		"waits = 1 AND made_ms < ?5 AND "
+		"NOT EXISTS (SELECT 1 FROM sandbox WHERE id = api_sandbox.sandbox_id)"),
 };
 
 struct limits {
-	int64_t oldest_event, oldest_minute, oldest_audit;
+	int64_t oldest_event, oldest_minute, oldest_audit, day_ago_ms;
 };
 
 /* *ret_n: rows that @sql removed, or the number that it selects. */
@@ -136,7 +139,7 @@ static int run(struct sbx_store *store, const char *sql, const struct limits *li
 	       uint32_t n_max, struct sbx_err *err, uint32_t *ret_n)
 {
 	const int64_t values[] = { n_max, limits->oldest_event, limits->oldest_minute,
-				   limits->oldest_audit };
+				   limits->oldest_audit, limits->day_ago_ms };
 	SBX_AUTO_STMT sqlite3_stmt *stmt = NULL;
 	int rc, r = sbx_sql_prepare(store->db, sql, "removing old counts", err, &stmt);
 
@@ -155,7 +158,8 @@ static int run(struct sbx_store *store, const char *sql, const struct limits *li
 int sbx_store_prune_counts(struct sbx_store *store, int64_t now_ms, uint32_t n_max,
 			   struct sbx_err *err, uint32_t *ret_removed)
 {
-	struct limits limits = { .oldest_minute = now_ms / 1000 - SBX_STORE_KEEP_MINUTES_S };
+	struct limits limits = { .oldest_minute = now_ms / 1000 - SBX_STORE_KEEP_MINUTES_S,
+				 .day_ago_ms = now_ms - DAY_MS };
 	uint32_t removed = 0;
 	int r = number_of(store,
 			  "SELECT CAST(strftime('%s', min(ts)) AS INTEGER) FROM "

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "store/store_keep.h"
+#include "store/store_service.h"
 
 #define DAY INT64_C(86400000)
 
@@ -178,6 +179,35 @@ static void test_prune_audit(void **state)
 	sbx_store_close(store);
 }
 
+/* A start that was cut leaves the service's row alone. */
+static void test_prune_api_sandbox(void **state)
+{
+	const int64_t now_ms = INT64_C(1700000000000);
+	struct sbx_store_api_sandbox row = { .owner = "o", .made_ms = now_ms };
+	struct fixture *f = *state;
+	struct sbx_store *store = open_store(f);
+
+	row.sandbox_id = "00000000000a";
+	assert_int_equal(sbx_store_api_sandbox_add(store, &row, &f->err), 0);
+	row.sandbox_id = ID;
+	assert_int_equal(sbx_store_api_sandbox_add(store, &row, &f->err), 0);
+	assert_int_equal(begin(store, ID, NULL), 0);
+	assert_string_equal(query(f, "SELECT group_concat(waits) FROM (SELECT waits FROM "
+				     "api_sandbox ORDER BY waits)"),
+			    "0,1");
+	row.sandbox_id = "00000000000b"; /* its launcher came first */
+	assert_int_equal(begin(store, row.sandbox_id, NULL), 0);
+	assert_int_equal(sbx_store_api_sandbox_add(store, &row, &f->err), 0);
+	assert_int_equal(prune_counts(store, now_ms + DAY, 10), 0);
+	assert_int_equal(prune_counts(store, now_ms + DAY + 1, 10), 1);
+	assert_int_equal(prune_counts(store, now_ms + 9 * DAY, 10), 0);
+	assert_string_equal(query(f, "SELECT count(*) FROM api_sandbox WHERE sandbox_id IN "
+				     "(SELECT id FROM sandbox)"),
+			    "2");
+	assert_string_equal(query(f, "SELECT count(*) FROM api_sandbox"), "2");
+	sbx_store_close(store);
+}
+
 /* A database that version @version of the program made, with data. */
 static void make_old(struct fixture *f, int version)
 {
@@ -259,6 +289,7 @@ int main(void)
 		T(test_prune_locked),
 		T(test_prune_counts),
 		T(test_prune_audit),
+		T(test_prune_api_sandbox),
 		T(test_from_1),
 		T(test_from_2),
 		T(test_from_3),
