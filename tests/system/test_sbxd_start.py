@@ -11,7 +11,10 @@ import time
 import pytest
 
 from sbxd import events, service, wait_for
+from test_control import running
 from test_lifecycle import clean  # noqa: F401
+from test_sbxd_access import PORT, TCP, new_token
+from test_sbxd_audit import locked
 
 SH = ["sh", "-c"]
 
@@ -74,6 +77,20 @@ def test_a_start(sbx, clean):
         assert (row["state"], row["exit_status"], row["workspace"], row["analysis_id"]) == ("done", 3, "w", "a1")
         assert text(s, i) == "x\ny\" \\ \u2028\U0001f600".encode() and text(s, i, "stderr") == b"512\n"
         assert os.stat(place(s, i)).st_mode & 0o7777 == 0o700 and os.listdir(place(s, i)) == ["output." + "0" * 16]
+
+
+def test_a_principal_of_a_workspace_starts_there(sbx, clean):
+    with service(sbx, TCP) as s:
+        w = s.tcp(PORT, new_token(sbx, "w", "--role", "operator", "--workspace", "w"))
+        viewer = s.tcp(PORT, new_token(sbx, "v", "--role", "viewer"))
+        body = {"profile": "none", "command": ["true"]}
+        assert w.ask("POST", "/sandboxes", {**body, "workspace": "v"}, status=403).json["field"] == "workspace"
+        assert w.ask("POST", "/sandboxes", {**body, "workspace": ""}, status=403)
+        assert viewer.ask("POST", "/sandboxes", body, status=403)
+        assert s.get("/sandboxes")["items"] == []
+        for more in {}, {"workspace": "w"}:
+            i = start(w, "true", **more)["id"]
+            assert ended(s, i)["workspace"] == "w"
 
 
 def test_without_a_command_it_waits_for_exec(sbx, clean):
@@ -237,6 +254,32 @@ def ask_blindly(s):
         s.send("POST", "/sandboxes", {"profile": "none", "command": ["sleep", "0.2"]})
 
 
+def test_no_state_of_a_live_one_when_it_has_ended(sbx, clean):
+    """The launcher has gone, and nobody can record that: the sandbox is live until somebody does."""
+    with service(sbx) as s, running(sbx) as (p, _):
+        i = wait_for(lambda: s.get("/sandboxes?state=running")["items"])[0]["id"]
+        with locked(sbx):
+            p.kill()
+            p.wait()
+            row = s.get(f"/sandboxes/{i}")
+            assert (row["live"], row["state"], row["ended_at"]) == (True, "running", None)
+        assert sbx.run(["--gc"], []).rc == 0
+        row = wait_for(lambda: (r := s.get(f"/sandboxes/{i}"))["ended_at"] and r)
+        assert row["live"] is False and row["state"] not in ("preparing", "running")
+
+
+def test_the_row_is_of_one_time(sbx, clean):
+    """Requests all along the end of short sandboxes."""
+    with service(sbx) as s:
+        for _ in range(5):
+            i = start(s, "sleep", "0.1")["id"]
+            rows = [s.get(f"/sandboxes/{i}")]
+            while rows[-1]["live"]:
+                rows.append(s.get(f"/sandboxes/{i}"))
+            assert rows[-1]["ended_at"] and rows[-1]["state"] == "done", rows[-2:]
+            ended(s, i)
+
+
 # --- output ---
 
 def test_output_is_followed(sbx, clean):
@@ -303,6 +346,16 @@ def test_output_of_others(sbx, clean):
         i = s.get("/sandboxes")["items"][0]["id"]
         assert s.ask("GET", f"/sandboxes/{i}/output").status == 404
         assert s.ask("GET", "/sandboxes/000000000000/output").status == 404
+
+
+def test_output_behind_its_end(sbx, clean):
+    """A reader that waits there learns of the end, and of the status with it."""
+    with service(sbx) as s:
+        i = start(s, *SH, "read x; exit 7")["id"]
+        page = wait_for(lambda: (p := s.get(f"/sandboxes/{i}/output?offset=9000000000000"))["ended"] and p)
+        assert (page["items"], page["exit_status"]) == ([], 7)
+        assert s.get(f"/sandboxes/{i}/output?offset={page['next_offset']}")["exit_status"] == 7
+        ended(s, i)
 
 
 # --- exec ---

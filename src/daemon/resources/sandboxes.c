@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/sandbox_id.h"
+#include "base/text.h"
 #include "daemon/resources/audit.h"
 #include "daemon/resources/daemon.h"
 #include "daemon/resources/print.h"
@@ -126,16 +128,25 @@ static void merge(json_t *sandbox, const json_t *now)
 			    json_boolean(!json_is_true(json_object_get(now, "air_gapped"))));
 }
 
-/* A launcher that does not answer leaves the row as the answer. */
+/* Where no launcher answers, the row is the answer, read again: it has the end now, or the sandbox
+ * is live until somebody records the end. */
 static void on_shown(void *userdata, int result, json_t *answer, const struct sbx_err *err)
 {
 	struct show *s = userdata;
 
 	(void)err;
-	if (result == 0)
+	if (result == 0) {
 		merge(s->sandbox, json_object_get(answer, "sandbox"));
-	json_object_set_new(s->sandbox, "live", json_boolean(result == 0));
-	sbx_reply_json(s->call, s->status, s->sandbox);
+	} else {
+		char id[SBX_ID_LEN + 1];
+
+		sbx_text_fit(id, sizeof(id), "%s",
+			     json_string_value(json_object_get(s->sandbox, "id")));
+		json_decref(s->sandbox);
+		s->sandbox = sbx_call_sandbox(s->call, id);
+	}
+	if (s->sandbox)
+		sbx_reply_json(s->call, s->status, s->sandbox);
 	free(s);
 }
 

@@ -88,13 +88,44 @@ static bool take_item(const struct sbx_frame *f, uint64_t next, void *userdata)
 	return true;
 }
 
+static bool take_end(const struct sbx_frame *f, uint64_t next, void *userdata)
+{
+	(void)next;
+	if (f->kind == SBX_FRAME_END)
+		*(int64_t *)userdata = exit_status_of(f);
+	return true;
+}
+
+static int take_status(const struct sbx_store_sandbox_row *s, void *userdata)
+{
+	*(int64_t *)userdata = s->exit_status;
+	return 0;
+}
+
+/* Of a log that is over, and that was read to its end: of its last frame, which may be before the
+ * caller's offset; if the writer was killed, the database may know. The reader is moved. */
+static int64_t last_status(struct sbx_store *store, struct sbx_log_reader *log, const char *id)
+{
+	int64_t status = SBX_STORE_NONE;
+	struct sbx_err err = { 0 };
+	uint64_t lost;
+
+	log->offset = log->segment;
+	while (sbx_log_read(log, take_end, &status, &lost) > 0)
+		;
+	if (status == SBX_STORE_NONE)
+		sbx_store_sandbox_get(store, id, take_status, &status, &err);
+	return status;
+}
+
 static void reply_page(struct sbx_call *call, struct sbx_log_reader *log, const char *stream)
 {
+	bool over = sbx_log_is_over(log); /* before: what came until then is read */
 	struct page p = { .stream = stream,
 			  .items = json_array(),
 			  .limit = sbx_call_number(call, "limit", 100),
 			  .at = log->offset };
-	uint64_t lost, n_lost = 0;
+	uint64_t lost, n_lost = 0, next;
 	json_t *answer;
 	int r;
 
@@ -109,10 +140,15 @@ static void reply_page(struct sbx_call *call, struct sbx_log_reader *log, const 
 				  strerror(-r));
 		return;
 	}
+	next = log->offset;
+	if (!p.ended && over && !p.full) {
+		p.ended = true;
+		p.exit_status = last_status(call->daemon->store, log, call->found.params[0]);
+	}
 	answer = json_pack("{s:o, s:I, s:I, s:b, s:o}", "items", p.items, "next_offset",
-			   (json_int_t)log->offset, "lost_bytes", (json_int_t)n_lost, "ended",
-			   p.ended || (!p.full && sbx_log_is_over(log)), "exit_status",
-			   p.ended ? json_integer(p.exit_status) : json_null());
+			   (json_int_t)next, "lost_bytes", (json_int_t)n_lost, "ended", p.ended,
+			   "exit_status",
+			   p.ended ? sbx_print_number(p.exit_status) : json_null());
 	sbx_reply_json(call, 200, answer);
 }
 
@@ -165,12 +201,6 @@ static bool take_event(const struct sbx_frame *frame, uint64_t next, void *userd
 		send_end(f, next, json_integer(exit_status_of(frame)));
 	}
 	return true;
-}
-
-static int take_status(const struct sbx_store_sandbox_row *s, void *userdata)
-{
-	*(int64_t *)userdata = s->exit_status;
-	return 0;
 }
 
 /* The writer was killed: the database may know more. */
