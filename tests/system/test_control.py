@@ -219,7 +219,7 @@ def test_timeout(sbx, clean):
 
 
 def test_timeout_where_there_was_none(sbx, clean):
-    """It is set, and also kept by the stage: a launcher that is stopped does not keep its sandbox."""
+    """It is set on the control socket, and ends the command."""
     with running(sbx, args=["--profile", "none"]) as (p, path), Client(path) as c:
         assert c.ask("show")["sandbox"]["wall_left_ms"] is None
         c.ask("timeout", timeout=1)
