@@ -194,9 +194,9 @@ def test_runtime_directory(sbx):
         check(sbx, "runtime-directory", "problem", word, env={"SBX_RUNTIME_DIR": path})
 
 
-@pytest.mark.parametrize("program", ["sbx-init", "sbx-broker", "sbx-tls"])
+@pytest.mark.parametrize("program", ["sbx-init", "sbx-broker", "sbx-tls", "sbx-output", "sbxd"])
 def test_programs(sbx, copy, program):
-    path = os.path.join(copy, "libexec/sbx", program)
+    path = os.path.join(copy, "bin" if program == "sbxd" else "libexec/sbx", program)
     assert doctor(sbx, inst=copy)["programs"]["state"] == "ok"
     with open(path, "rb") as f:
         code = f.read()
@@ -209,6 +209,10 @@ def test_programs(sbx, copy, program):
     assert rows["programs"]["state"] == "problem" and f"{program} is of version 9" in rows["programs"]["seen"], rows
     os.unlink(path)
     rows = doctor(sbx, inst=copy)
+    if program == "sbxd":  # the service is not needed, nor then its helper
+        os.unlink(os.path.join(copy, "libexec/sbx/sbx-output"))
+        assert rows["programs"]["state"] == doctor(sbx, inst=copy)["programs"]["state"] == "ok"
+        return
     assert rows["programs"]["state"] == "problem" and f"{program} is missing" in rows["programs"]["seen"], rows
     assert [n for n, r in rows.items() if r["state"] == "problem"] == ["programs"], rows
 

@@ -240,29 +240,46 @@ int sbx_doctor_program_version(const char *path, char *buf, size_t n_buf)
 	return 0;
 }
 
+static bool is_missing(const struct sbx_doctor_facts *f, const char *name)
+{
+	for (size_t i = 0; i < f->n_programs; i++)
+		if (strcmp(f->programs[i].name, name) == 0)
+			return f->programs[i].error == ENOENT;
+	return true;
+}
+
+static void add_program(struct sbx_doctor_facts *f, const char *dir, const char *name,
+			bool optional)
+{
+	struct sbx_doctor_program *p = &f->programs[f->n_programs++];
+	char path[4096];
+
+	p->name = name;
+	p->optional = optional;
+	p->error = sbx_text_format(path, sizeof(path), "%s/%s", dir, name) < 0 ?
+			   ENAMETOOLONG :
+			   sbx_doctor_program_version(path, p->version, sizeof(p->version));
+}
+
+/* sbxd is beside sbxctl. A machine without it needs no sbx-output. */
 static void gather_programs(struct sbx_doctor_facts *f, const char *libexec_dir)
 {
-	static const struct {
-		const char *name;
-		bool optional;
-	} programs[] = {
-		{ "sbx-init", false },
-		{ "sbx-broker", false },
-		{ "sbx-tls", false },
-		{ "sbx-scope", true },
-	};
+	static const char *const required[] = { "sbx-init", "sbx-broker", "sbx-tls" };
+	char self[4096];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash;
 
 	sbx_text_cut(f->libexec_dir, sizeof(f->libexec_dir), "%s", libexec_dir);
-	for (size_t i = 0; i < SBX_N_ELEMENTS(programs); i++) {
-		struct sbx_doctor_program *p = &f->programs[f->n_programs++];
-		char path[4096];
-
-		p->name = programs[i].name;
-		p->optional = programs[i].optional;
-		p->error = sbx_text_format(path, sizeof(path), "%s/%s", libexec_dir, p->name) < 0 ?
-				   ENAMETOOLONG :
-				   sbx_doctor_program_version(path, p->version, sizeof(p->version));
-	}
+	for (size_t i = 0; i < SBX_N_ELEMENTS(required); i++)
+		add_program(f, libexec_dir, required[i], false);
+	add_program(f, libexec_dir, "sbx-scope", true);
+	self[n > 0 ? n : 0] = '\0';
+	slash = strrchr(self, '/');
+	if (!slash)
+		return;
+	*slash = '\0';
+	add_program(f, self, "sbxd", true);
+	add_program(f, libexec_dir, "sbx-output", is_missing(f, "sbxd"));
 }
 
 /* --- all --- */

@@ -371,7 +371,7 @@ static void judge_programs(const struct sbx_doctor_facts *f, struct sbx_doctor_c
 		SEEN(c, "not looked at: their directory cannot be told");
 		return;
 	}
-	SEEN(c, "all in %s, version " PACKAGE_VERSION, f->libexec_dir);
+	SEEN(c, "all of them, helpers in %s, version " PACKAGE_VERSION, f->libexec_dir);
 	for (size_t i = 0; i < f->n_programs; i++) {
 		const struct sbx_doctor_program *p = &f->programs[i];
 
