@@ -11,7 +11,7 @@ import pytest
 
 BUILD = os.environ.get("SBX_BUILDDIR", ".")
 # sbx-scope where libsystemd was there
-HELPERS = [name for name in ("sbx-broker", "sbx-init", "sbx-scope", "sbx-tls")
+HELPERS = [name for name in ("sbx-broker", "sbx-init", "sbx-output", "sbx-scope", "sbx-tls")
            if name != "sbx-scope" or os.path.exists(os.path.join(BUILD, "launcher", name))]
 
 
