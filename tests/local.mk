@@ -93,6 +93,7 @@ EXTRA_DIST += \
 	%reldir%/system/test_completion.py \
 	%reldir%/system/test_doctor.py \
 	%reldir%/system/test_events_soon.py \
+	%reldir%/system/airgap_receipt.py \
 	%reldir%/system/sbxd.py \
 	%reldir%/system/test_control.py \
 	%reldir%/system/test_examples.py \

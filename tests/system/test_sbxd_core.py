@@ -4,9 +4,12 @@ import contextlib
 import json
 import os
 import socket
+import subprocess
+import sys
 
 import pytest
 
+from conftest import HERE
 from sbxd import raw, service, wait_for
 from test_control import running
 
@@ -161,3 +164,14 @@ def test_slow_and_idle_clients_delay_nobody(sbx):
             c.connect(s.where)
             c.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: "[:i % 40])
         assert s.get("/healthz")
+
+
+@pytest.mark.parametrize("port, status", [(80, 0), (81, 1)])  # the profile does not allow port 81: no receipt
+def test_the_receipt_of_the_air_gap(sbx, port, status):
+    sbx.profile("net", NET)
+    with service(sbx) as s:
+        r = subprocess.run([sys.executable, os.path.join(HERE, "airgap_receipt.py"), s.where, "net", "files.test", str(port)],
+                           capture_output=True, text=True, timeout=120)
+        assert r.returncode == status, r
+        assert [line.split("  ")[0] for line in r.stdout.splitlines()] == (
+            ["ok"] * 5 if status == 0 else ["ok", "ok", "ok", "NOT OK", "NOT OK"]), r.stdout
