@@ -188,7 +188,9 @@ class Service(Api):
         self.start()
 
     def start(self):
-        self.p = self.sbx.popen(["--foreground", *self.args], [], program=self.program, root=self.root, env=self.env,
+        # Of a build with sanitizers: libmicrohttpd's daemons end with the process.
+        env = {k: v for k, v in os.environ.items() if k == "ASAN_OPTIONS"}
+        self.p = self.sbx.popen(["--foreground", *self.args], [], program=self.program, root=self.root, env={**env, **(self.env or {})},
                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         line = self.p.stderr.readline()
         assert line == "sbxd: ready\n", line + self.p.stderr.read()
