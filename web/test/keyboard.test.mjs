@@ -71,6 +71,7 @@ test("a new view has the focus on its heading and a title", () =>
 		await page.getByRole("link", { name: "Review tasks" }).focus();
 		await page.keyboard.press("Enter");
 		await page.getByRole("heading", { name: "Review tasks" }).waitFor();
+		await page.waitForFunction(() => document.activeElement.tagName === "H1"); // drawn, and then focused
 		assert.equal(
 			await page.evaluate(() => document.activeElement.outerHTML),
 			`<h1 tabindex="-1">Review tasks</h1>`,

@@ -33,22 +33,22 @@ struct sbx_call;
 
 struct sbx_route {
 	enum sbx_method method;
-	const char *path; /* "/sandboxes/{id}/network"; a last segment "{*}" is the rest of it */
 	enum sbx_role role;
-	const char *id; /* the operationId: "getNetwork" */
+	const char *path; /* "/sandboxes/{id}/network"; a last segment "{*}" is the rest of it */
+	const char *id;	  /* the operationId: "getNetwork" */
 	const struct sbx_field *query;
 	size_t n_query;
 	const struct sbx_field *body; /* NULL: it takes none */
 	size_t n_body;
-	int status;	    /* of success */
-	const char *answer; /* the schema of its body; NULL: it has none */
-	bool is_list;	    /* the body is {"items": [answer...], "next_cursor"} */
-	bool streams;	    /* `Accept: text/event-stream` is answered by events */
-	bool tagged;	    /* the answer has an ETag: If-None-Match of GET, If-Match of the rest */
-	const char *media;  /* of an answer that is no JSON */
+	const char *answer;  /* the schema of its body; NULL: it has none */
+	const char *media;   /* of an answer that is no JSON */
 	const char *example; /* of the body, JSON; NULL: one is made of its rows */
-	const char *help;   /* a sentence without its capital and full stop */
+	const char *help;    /* a sentence without its capital and full stop */
 	void (*run)(struct sbx_call *call);
+	int status;   /* of success */
+	bool is_list; /* the body is {"items": [answer...], "next_cursor"} */
+	bool streams; /* `Accept: text/event-stream` is answered by events */
+	bool tagged;  /* the answer has an ETag: If-None-Match of GET, If-Match of the rest */
 };
 
 struct sbx_route_table {

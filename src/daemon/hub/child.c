@@ -22,7 +22,6 @@
 #define ENV_MAX	   64
 #define FIRST_ROOM 16384
 
-extern char **environ;
 
 struct job {
 	struct job *next;
@@ -123,7 +122,7 @@ static int take_output(struct job *j)
 
 static int take_errors(struct job *j)
 {
-	char rest[512];
+	char rest[512] = "";
 
 	for (;;) {
 		size_t left = sizeof(j->errors) - 1 - j->n_errors;

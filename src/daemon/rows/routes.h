@@ -116,8 +116,8 @@ static const struct sbx_field sbx_rows_task_body[] = {
 
 #define SBX_ROWS_ROUTES                                                                            \
 	{ SBX_GET,                                                                                 \
-	  "/workspaces",                                                                           \
 	  SBX_ROLE_VIEWER,                                                                         \
+	  "/workspaces",                                                                           \
 	  "listWorkspaces",                                                                        \
 	  SBX_ROWS_QUERY(sbx_rows_page_query),                                                     \
 	  .status = 200,                                                                           \
@@ -126,8 +126,8 @@ static const struct sbx_field sbx_rows_task_body[] = {
 	  .help = "list the workspaces that have settings, rules or sandboxes",                    \
 	  .run = sbx_list_workspaces },                                                            \
 		{ SBX_POST,                                                                        \
-		  "/workspaces",                                                                   \
 		  SBX_ROLE_OPERATOR,                                                               \
+		  "/workspaces",                                                                   \
 		  "addWorkspace",                                                                  \
 		  SBX_ROWS_BODY(sbx_rows_workspace_body),                                          \
 		  .status = 201,                                                                   \
@@ -135,8 +135,8 @@ static const struct sbx_field sbx_rows_task_body[] = {
 		  .help = "make a workspace",                                                      \
 		  .run = sbx_add_workspace },                                                      \
 		{ SBX_GET,                                                                         \
-		  "/workspaces/{workspace}/sandbox/settings",                                      \
 		  SBX_ROLE_VIEWER,                                                                 \
+		  "/workspaces/{workspace}/sandbox/settings",                                      \
 		  "getSettings",                                                                   \
 		  .status = 200,                                                                   \
 		  .answer = "Settings",                                                            \
@@ -144,8 +144,8 @@ static const struct sbx_field sbx_rows_task_body[] = {
 		  .help = "show the settings of a workspace",                                      \
 		  .run = sbx_get_settings },                                                       \
 		{ SBX_PUT,                                                                         \
-		  "/workspaces/{workspace}/sandbox/settings",                                      \
 		  SBX_ROLE_OPERATOR,                                                               \
+		  "/workspaces/{workspace}/sandbox/settings",                                      \
 		  "putSettings",                                                                   \
 		  SBX_ROWS_BODY(sbx_rows_settings_body),                                           \
 		  .status = 200,                                                                   \
@@ -154,8 +154,8 @@ static const struct sbx_field sbx_rows_task_body[] = {
 		  .help = "change the settings of a workspace; its running sandboxes follow",      \
 		  .run = sbx_put_settings },                                                       \
 		{ SBX_GET,                                                                         \
-		  "/workspaces/{workspace}/sandbox/rules",                                         \
 		  SBX_ROLE_VIEWER,                                                                 \
+		  "/workspaces/{workspace}/sandbox/rules",                                         \
 		  "listRules",                                                                     \
 		  SBX_ROWS_QUERY(sbx_rows_page_query),                                             \
 		  .status = 200,                                                                   \
@@ -165,8 +165,8 @@ static const struct sbx_field sbx_rows_task_body[] = {
 		  .help = "list the rules of a workspace: by type, and the first to decide first", \
 		  .run = sbx_list_rules },                                                         \
 		{ SBX_POST,                                                                        \
-		  "/workspaces/{workspace}/sandbox/rules",                                         \
 		  SBX_ROLE_OPERATOR,                                                               \
+		  "/workspaces/{workspace}/sandbox/rules",                                         \
 		  "addRule",                                                                       \
 		  SBX_ROWS_BODY(sbx_rows_rule_body),                                               \
 		  .status = 201,                                                                   \
@@ -174,8 +174,8 @@ static const struct sbx_field sbx_rows_task_body[] = {
 		  .help = "add a rule; running sandboxes follow network rules",                    \
 		  .run = sbx_add_rule },                                                           \
 		{ SBX_GET,                                                                         \
-		  "/workspaces/{workspace}/sandbox/rules/{rule}",                                  \
 		  SBX_ROLE_VIEWER,                                                                 \
+		  "/workspaces/{workspace}/sandbox/rules/{rule}",                                  \
 		  "getRule",                                                                       \
 		  .status = 200,                                                                   \
 		  .answer = "Rule",                                                                \
@@ -183,8 +183,8 @@ static const struct sbx_field sbx_rows_task_body[] = {
 		  .help = "show a rule",                                                           \
 		  .run = sbx_get_rule },                                                           \
 		{ SBX_PATCH,                                                                       \
-		  "/workspaces/{workspace}/sandbox/rules/{rule}",                                  \
 		  SBX_ROLE_OPERATOR,                                                               \
+		  "/workspaces/{workspace}/sandbox/rules/{rule}",                                  \
 		  "setRule",                                                                       \
 		  SBX_ROWS_BODY(sbx_rows_rule_change),                                             \
 		  .status = 200,                                                                   \
@@ -193,8 +193,8 @@ static const struct sbx_field sbx_rows_task_body[] = {
 		  .help = "change a rule; running sandboxes follow",                               \
 		  .run = sbx_set_rule },                                                           \
 		{ SBX_DELETE,                                                                      \
-		  "/workspaces/{workspace}/sandbox/rules/{rule}",                                  \
 		  SBX_ROLE_OPERATOR,                                                               \
+		  "/workspaces/{workspace}/sandbox/rules/{rule}",                                  \
 		  "deleteRule",                                                                    \
 		  .status = 200,                                                                   \
 		  .answer = "Removed",                                                             \
@@ -202,8 +202,8 @@ static const struct sbx_field sbx_rows_task_body[] = {
 		  .help = "remove a rule; running sandboxes follow",                               \
 		  .run = sbx_delete_rule },                                                        \
 		{ SBX_GET,                                                                         \
-		  "/sandbox/system-rules",                                                         \
 		  SBX_ROLE_VIEWER,                                                                 \
+		  "/sandbox/system-rules",                                                         \
 		  "listSystemRules",                                                               \
 		  SBX_ROWS_QUERY(sbx_rows_page_query),                                             \
 		  .status = 200,                                                                   \
@@ -213,8 +213,8 @@ static const struct sbx_field sbx_rows_task_body[] = {
 		  .help = "list the rules for every workspace, floors included",                   \
 		  .run = sbx_list_system_rules },                                                  \
 		{ SBX_POST,                                                                        \
-		  "/sandbox/system-rules",                                                         \
 		  SBX_ROLE_ADMIN,                                                                  \
+		  "/sandbox/system-rules",                                                         \
 		  "addSystemRule",                                                                 \
 		  SBX_ROWS_BODY(sbx_rows_system_rule_body),                                        \
 		  .status = 201,                                                                   \
@@ -222,8 +222,8 @@ static const struct sbx_field sbx_rows_task_body[] = {
 		  .help = "add a rule for every workspace",                                        \
 		  .run = sbx_add_system_rule },                                                    \
 		{ SBX_GET,                                                                         \
-		  "/sandbox/system-rules/{rule}",                                                  \
 		  SBX_ROLE_VIEWER,                                                                 \
+		  "/sandbox/system-rules/{rule}",                                                  \
 		  "getSystemRule",                                                                 \
 		  .status = 200,                                                                   \
 		  .answer = "Rule",                                                                \
@@ -231,8 +231,8 @@ static const struct sbx_field sbx_rows_task_body[] = {
 		  .help = "show such a rule",                                                      \
 		  .run = sbx_get_system_rule },                                                    \
 		{ SBX_PATCH,                                                                       \
-		  "/sandbox/system-rules/{rule}",                                                  \
 		  SBX_ROLE_ADMIN,                                                                  \
+		  "/sandbox/system-rules/{rule}",                                                  \
 		  "setSystemRule",                                                                 \
 		  SBX_ROWS_BODY(sbx_rows_rule_change),                                             \
 		  .status = 200,                                                                   \
@@ -241,8 +241,8 @@ static const struct sbx_field sbx_rows_task_body[] = {
 		  .help = "change such a rule; no floor that sbx ships",                           \
 		  .run = sbx_set_system_rule },                                                    \
 		{ SBX_DELETE,                                                                      \
-		  "/sandbox/system-rules/{rule}",                                                  \
 		  SBX_ROLE_ADMIN,                                                                  \
+		  "/sandbox/system-rules/{rule}",                                                  \
 		  "deleteSystemRule",                                                              \
 		  .status = 200,                                                                   \
 		  .answer = "Removed",                                                             \
@@ -250,8 +250,8 @@ static const struct sbx_field sbx_rows_task_body[] = {
 		  .help = "remove such a rule; no floor that sbx ships",                           \
 		  .run = sbx_delete_system_rule },                                                 \
 		{ SBX_GET,                                                                         \
-		  "/events",                                                                       \
 		  SBX_ROLE_VIEWER,                                                                 \
+		  "/events",                                                                       \
 		  "listEvents",                                                                    \
 		  SBX_ROWS_QUERY(sbx_rows_events_query),                                           \
 		  .status = 200,                                                                   \
@@ -261,8 +261,8 @@ static const struct sbx_field sbx_rows_task_body[] = {
 		  .help = "list events, the newest first, or follow them",                         \
 		  .run = sbx_list_events },                                                        \
 		{ SBX_GET,                                                                         \
-		  "/sandboxes/{id}/events",                                                        \
 		  SBX_ROLE_VIEWER,                                                                 \
+		  "/sandboxes/{id}/events",                                                        \
 		  "listSandboxEvents",                                                             \
 		  SBX_ROWS_QUERY(sbx_rows_sandbox_events_query),                                   \
 		  .status = 200,                                                                   \
@@ -272,8 +272,8 @@ static const struct sbx_field sbx_rows_task_body[] = {
 		  .help = "the same, of one sandbox",                                              \
 		  .run = sbx_list_sandbox_events },                                                \
 		{ SBX_GET,                                                                         \
-		  "/denials",                                                                      \
 		  SBX_ROLE_VIEWER,                                                                 \
+		  "/denials",                                                                      \
 		  "listDenials",                                                                   \
 		  SBX_ROWS_QUERY(sbx_rows_denials_query),                                          \
 		  .status = 200,                                                                   \
@@ -281,8 +281,8 @@ static const struct sbx_field sbx_rows_task_body[] = {
 		  .help = "count refusals, the most frequent first",                               \
 		  .run = sbx_list_denials },                                                       \
 		{ SBX_GET,                                                                         \
-		  "/review-tasks",                                                                 \
 		  SBX_ROLE_VIEWER,                                                                 \
+		  "/review-tasks",                                                                 \
 		  "listReviewTasks",                                                               \
 		  SBX_ROWS_QUERY(sbx_rows_tasks_query),                                            \
 		  .status = 200,                                                                   \
@@ -291,8 +291,8 @@ static const struct sbx_field sbx_rows_task_body[] = {
 		  .help = "list the sandboxes whose refusals somebody should look at",             \
 		  .run = sbx_list_tasks },                                                         \
 		{ SBX_POST,                                                                        \
-		  "/review-tasks/{task}",                                                          \
 		  SBX_ROLE_OPERATOR,                                                               \
+		  "/review-tasks/{task}",                                                          \
 		  "setReviewTask",                                                                 \
 		  SBX_ROWS_BODY(sbx_rows_task_body),                                               \
 		  .status = 200,                                                                   \

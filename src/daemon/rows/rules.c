@@ -3,6 +3,7 @@
  * Rules of workspaces, and those of the host ("system rules"). A change reads the row, judges it,
  * writes it and its audit row in one transaction, and then tells the launchers that follow.
  */
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -131,8 +132,11 @@ static int take_one(const struct sbx_store_rule *r, void *userdata)
 static bool read_rule(struct found *f, int64_t id)
 {
 	struct sbx_err err = { 0 };
-	int r = id ? sbx_store_rule_get(f->call->daemon->store, id, take_one, f, &err) :
-		     SBX_STORE_E_UNKNOWN;
+	int r;
+
+	assert(f->call);
+	r = id ? sbx_store_rule_get(f->call->daemon->store, id, take_one, f, &err) :
+		 SBX_STORE_E_UNKNOWN;
 
 	if (r == 0 && f->before)
 		return true;
@@ -236,9 +240,13 @@ static bool judge_change(struct found *f, int64_t id)
 /* Begins a change of a rule that is there. False: it was answered. */
 static bool begin_change(struct found *f, int64_t id)
 {
-	struct sbx_store *store = f->call->daemon->store;
+	struct sbx_store *store;
 	struct sbx_err err = { 0 };
-	int r = sbx_store_begin(store, &err);
+	int r;
+
+	assert(f->call);
+	store = f->call->daemon->store;
+	r = sbx_store_begin(store, &err);
 
 	if (r != 0) {
 		sbx_call_store_failed(f->call, r, &err);

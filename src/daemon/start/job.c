@@ -27,7 +27,7 @@ static void quote(FILE *f, const char *s)
 		else if (p[0] == 0xc2 && p[1] < 0xa0) /* C1 */
 			fprintf(f, "\\x%02x", *++p);
 		else if (p[0] == 0xe2 && p[1] == 0x80 && (p[2] == 0xa8 || p[2] == 0xa9))
-			fprintf(f, "\\u20%02x", (p += 2, *p == 0xa8 ? 0x28 : 0x29));
+			fputs((p += 2, *p == 0xa8 ? "\\u2028" : "\\u2029"), f);
 		else if (p[0] == 0xef && p[1] == 0xbb && p[2] == 0xbf)
 			fputs((p += 2, "\\ufeff"), f);
 		else if (p[0] == 0xef && p[1] == 0xbf && p[2] >= 0xbe)

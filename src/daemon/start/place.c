@@ -23,7 +23,6 @@
 
 #define JOB "job.yaml"
 
-extern char **environ;
 
 int sbx_start_dir(const struct sbx_facts *facts, const char *id, char *out, size_t n_out)
 {
