@@ -294,6 +294,7 @@ def test_an_air_gap_cuts_and_is_lifted(host, sbx, start):  # noqa: F811
     assert run("download", A, 9090) == "ok"
     assert wait_until(lambda: run("downloaded")[0] > 100000)
     assert control.net(air_gapped=True) == 3
+    assert wait_until(lambda: run("downloaded")[1])  # it sees it when it is its turn
     n, error = run("downloaded")
     assert error in ("ECONNABORTED", "ECONNRESET") and n > 100000, "whichever was first: the rules may"
     time.sleep(0.2)

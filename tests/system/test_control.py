@@ -956,7 +956,10 @@ def test_a_change_of_a_sandbox_that_never_runs(sbx, clean):
             c.request("network", air_gapped=True)
             os.kill(p.pid, signal.SIGTERM)
             os.kill(p.pid, signal.SIGCONT)
-            line = c.line()
+            try:
+                line = c.line()
+            except ConnectionResetError:  # it ended before it read the request
+                line = None
             assert line is None or hold(line, "refusal")["code"] == "gone"
         assert p.wait(20) == 143
     finally:

@@ -228,7 +228,7 @@ def test_events_follow(sbx, db):
     """None is missed and none comes twice, whatever is committed while it looks."""
     add_sandbox(db, A)
     first = add_event(db, A)
-    p = sbx.popen(["events", "--follow", "--json"], [], program="bin/sbxctl")
+    p = sbx.popen(["events", "--follow", "--json", "--last", "100000"], [], program="bin/sbxctl")
     got = []
     reader = threading.Thread(target=lambda: got.extend(json.loads(line)["id"] for line in p.stdout))
     reader.start()

@@ -629,7 +629,7 @@ def test_commands_leave_room_for_requests(sbx):
 
 # A process that stays: it says what each of its descriptors is, and then reads all keys that it can.
 STAYS = r"""
-import os, sys
+import os, signal, sys
 print(sys.stdin.isatty(), sys.stdout.isatty(), sys.stderr.isatty(), flush=True)
 if os.fork():
     os._exit(4)
@@ -637,8 +637,12 @@ os.setsid()
 for fd in range(3):
     if os.fork() == 0:
         while True:
+            try:
+                keys = os.read(fd, 100)
+            except OSError:  # the end of a pipe that is written
+                signal.pause()
             with open("keys", "ab") as f:
-                f.write(os.read(fd, 100))
+                f.write(keys)
 """
 
 

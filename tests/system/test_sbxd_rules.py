@@ -62,6 +62,8 @@ def test_a_running_sandbox_follows(sbx):
         assert (rule["workspace"], rule["type"], rule["priority"], rule["enabled"], rule["is_floor"]) == ("w", "network", 100, True, False)
         assert rule["created_by"] == s.get("/session")["name"] and rule["changed_at"] is None
         assert asks(p, "try") == "open" and asks(p, "hold") == "held"
+        one = s.get("/sandboxes?state=running")["items"][0]["id"]
+        wait_for(lambda: len(s.get(f"/sandboxes/{one}")["flows"]) == 1)  # the one that was tried is over
         off = s.ask("PATCH", f"{RULES}/{rule['id']}", {"enabled": False}, {"If-Match": a.headers["ETag"]}, status=200)
         # once a second a launcher looks by itself, and then has cut it before it is told
         assert off.json["followed"]["cut"] in (0, 1) and off.json["enabled"] is False
