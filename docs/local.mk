@@ -22,6 +22,11 @@ dist_doc_DATA = \
 	%reldir%/THREATS.md \
 	%reldir%/sbxctl.schema.json
 
+imagesdir = $(docdir)/images
+dist_images_DATA = \
+	%reldir%/images/refusals.png \
+	%reldir%/images/sandboxes.png
+
 architecturedir = $(docdir)/architecture
 dist_architecture_DATA = \
 	%reldir%/architecture/attach.md \
