@@ -24,8 +24,14 @@ export function Dialog({ title, onClose, children }: Props) {
 		};
 	}, []);
 
+	// The browser would close it now and tell later, when it may be open again.
+	const cancel = (event: Event) => {
+		event.preventDefault();
+		onClose();
+	};
+
 	return (
-		<dialog ref={ref} aria-labelledby="dialog-title" onClose={onClose}>
+		<dialog ref={ref} aria-labelledby="dialog-title" onCancel={cancel} onClose={() => ref.current && onClose()}>
 			<header>
 				<h2 id="dialog-title">{title}</h2>
 				<button type="button" class="quiet" aria-label="Close" onClick={onClose}>
