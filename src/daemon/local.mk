@@ -47,8 +47,10 @@ noinst_LIBRARIES += %reldir%/libsbx-daemon.a
 	%reldir%/hub/tally.c %reldir%/hub/tally.h \
 	%reldir%/hub/dir_watch.c %reldir%/hub/dir_watch.h \
 	%reldir%/http/call.h \
+	%reldir%/http/head.c \
+	%reldir%/http/listener.h \
 	%reldir%/http/reply.c \
-	%reldir%/http/request.h \
+	%reldir%/http/request.c %reldir%/http/request.h \
 	%reldir%/http/server.c %reldir%/http/server.h \
 	%reldir%/http/stats.c %reldir%/http/stats.h \
 	%reldir%/http/stream.c \

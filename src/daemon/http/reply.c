@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/text.h"
+#include "daemon/http/listener.h"
 #include "daemon/http/request.h"
 
 const char *sbx_call_text(const struct sbx_call *call, const char *name)
@@ -94,14 +95,17 @@ static const char *title(int status)
 static void tell_failure(const struct sbx_call *call, const char *detail)
 {
 	const struct sbx_route *route = call->found.route;
+	void (*failed)(const char *line) = call->http->listener->http->o.failed;
 	char line[SBX_ERR_MSG_MAX + 160];
 
+	if (!failed)
+		return;
 	if (route)
 		sbx_text_cut(line, sizeof(line), "%s %s: %s", sbx_method_str(route->method),
 			     route->path, detail);
 	else
 		sbx_text_cut(line, sizeof(line), "%s", detail);
-	sbx_listener_failed(call->http->listener, line);
+	failed(line);
 }
 
 void sbx_reply_problem(struct sbx_call *call, int status, const char *code, const char *field,

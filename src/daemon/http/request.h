@@ -7,13 +7,13 @@
 #include <stddef.h>
 
 #include "daemon/http/call.h"
-#include "daemon/http/stats.h"
 
 /* A request of the server, inside of http/. */
 
 #define SBX_REPLY_HEADERS_MAX 4
 
 struct sbx_http_listener;
+struct sbx_http_connection;
 
 struct sbx_http_request {
 	struct sbx_call call;
@@ -33,20 +33,22 @@ struct sbx_http_request {
 	} headers[SBX_REPLY_HEADERS_MAX];
 };
 
+const char *sbx_request_header(const struct sbx_http_request *r, const char *name);
+/* NULL: there was no memory for it. */
+struct sbx_http_connection *sbx_request_connection(const struct sbx_http_request *r);
+
+/* Takes the head, but for the body's fields. False: it was answered. */
+bool sbx_request_head(struct sbx_http_request *r, const char *url, const char *method_name);
+
 /* The answer is known: it is queued now or, if the connection waits, soon. */
 void sbx_request_answer(struct sbx_http_request *r, int status, struct MHD_Response *response_take,
 			const char *media);
-/* Goes on with a suspended connection. */
-void sbx_request_resume(struct sbx_http_request *r);
-/* The same for a stream, whose request may be gone. */
-void sbx_connection_resume(struct sbx_http_listener *l, struct MHD_Connection *c);
-struct sbx_http_stats *sbx_listener_stats(const struct sbx_http_listener *l);
-void sbx_listener_failed(const struct sbx_http_listener *l, const char *line);
-struct event_base *sbx_listener_base(const struct sbx_http_listener *l);
 
-/* All streams of the server, a list. */
-struct sbx_stream **sbx_listener_streams(const struct sbx_http_listener *l);
-struct sbx_stream *sbx_stream_next(const struct sbx_stream *s);
-const struct sbx_principal *sbx_stream_principal(const struct sbx_stream *s);
+/* For libmicrohttpd: MHD_AccessHandlerCallback and MHD_RequestCompletedCallback. */
+enum MHD_Result sbx_request_go_on(void *cls, struct MHD_Connection *mc, const char *url,
+				  const char *method, const char *version, const char *data,
+				  size_t *n_data, void **state);
+void sbx_request_completed(void *cls, struct MHD_Connection *mc, void **state,
+			   enum MHD_RequestTerminationCode code);
 
 #endif

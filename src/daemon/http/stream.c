@@ -6,11 +6,10 @@
  * from time to time does.
  */
 #include <errno.h>
-#include <event2/event.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/access/access.h"
+#include "daemon/http/listener.h"
 #include "daemon/http/request.h"
 
 #define BLOCK 4096
@@ -89,7 +88,7 @@ static void stream_free(void *cls)
 		s->next->where = s->where;
 	if (s->closed)
 		s->closed(s->userdata);
-	sbx_listener_stats(s->listener)->n_streams--;
+	s->listener->http->stats.n_streams--;
 	if (s->alive)
 		event_free(s->alive);
 	free(s->buf);
@@ -105,30 +104,31 @@ static struct sbx_stream *stream_new(struct sbx_http_request *r)
 	if (!s)
 		return NULL;
 	s->listener = r->listener;
-	sbx_listener_stats(s->listener)->n_streams++;
+	s->listener->http->stats.n_streams++;
 	s->connection = r->connection;
 	s->principal = r->call.principal;
-	s->where = sbx_listener_streams(r->listener);
+	s->where = &r->listener->http->streams;
 	s->next = *s->where;
 	if (s->next)
 		s->next->where = &s->next;
 	*s->where = s;
 	s->buf = malloc(SBX_STREAM_QUEUE_MAX);
-	s->alive = event_new(sbx_listener_base(r->listener), -1, EV_PERSIST, keep_alive, s);
+	s->alive = event_new(r->listener->http->o.base, -1, EV_PERSIST, keep_alive, s);
 	if (s->buf && s->alive && event_add(s->alive, &interval) == 0)
 		return s;
 	stream_free(s);
 	return NULL;
 }
 
-struct sbx_stream *sbx_stream_next(const struct sbx_stream *s)
+void sbx_streams_judge(struct sbx_http *h)
 {
-	return s->next;
-}
+	struct sbx_stream *next;
 
-const struct sbx_principal *sbx_stream_principal(const struct sbx_stream *s)
-{
-	return &s->principal;
+	for (struct sbx_stream *s = h->streams; s; s = next) {
+		next = s->next;
+		if (!sbx_access_holds(h->o.access, &s->principal))
+			sbx_stream_end(s);
+	}
 }
 
 static bool is_same(const struct sbx_principal *a, const struct sbx_principal *b)
@@ -144,7 +144,7 @@ static bool has_too_many(struct sbx_http_request *r)
 
 	if (p->is_own)
 		return false;
-	for (const struct sbx_stream *s = *sbx_listener_streams(r->listener); s; s = s->next)
+	for (const struct sbx_stream *s = r->listener->http->streams; s; s = s->next)
 		n += is_same(&s->principal, p);
 	return n >= SBX_ACCESS_STREAMS_MAX;
 }
