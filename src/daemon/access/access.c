@@ -39,13 +39,15 @@ struct address {
 };
 
 struct sbx_access {
-	struct sbx_access_options o;
-	uid_t uid; /* the service's own */
+	struct sbx_store *store; /* borrowed */
+	uid_t uid;		 /* the service's own */
 	struct sbx_sessions *sessions;
 	struct sbx_rates *rates; /* of requests */
 	struct sbx_rates *wrong; /* of wrong credentials */
 	struct address addresses[SBX_ACCESS_ADDRESSES_MAX];
 	size_t n_addresses;
+	size_t n_hosts;
+	struct sbx_authority hosts[]; /* further names of the service */
 };
 
 static const struct sbx_rate_limit limit = { SBX_ACCESS_PER_S, SBX_ACCESS_BURST };
@@ -59,20 +61,21 @@ static uint64_t now_ms(void)
 int sbx_access_new(const struct sbx_access_options *options, struct sbx_err *err,
 		   struct sbx_access **ret_access)
 {
-	struct sbx_access *a;
-	struct sbx_authority name;
+	struct sbx_access *a = calloc(1, sizeof(*a) + options->n_hosts * sizeof(a->hosts[0]));
 
-	for (size_t i = 0; i < options->n_hosts; i++) {
-		if (sbx_authority_parse(options->hosts[i], &name) == 0)
-			continue;
-		sbx_err_set(err, "--host %s: it is no name of a host", options->hosts[i]);
-		return -EINVAL;
-	}
-	a = calloc(1, sizeof(*a));
 	if (!a)
 		return -ENOMEM;
-	a->o = *options;
+	a->store = options->store;
 	a->uid = getuid();
+	for (; a->n_hosts < options->n_hosts; a->n_hosts++) {
+		const char *name = options->hosts[a->n_hosts];
+
+		if (sbx_authority_parse(name, &a->hosts[a->n_hosts]) == 0)
+			continue;
+		sbx_err_set(err, "--host %s: it is no name of a host", name);
+		sbx_access_free(a);
+		return -EINVAL;
+	}
 	if (sbx_sessions_new(&a->sessions) < 0 ||
 	    sbx_rates_new(SBX_ACCESS_CALLERS, &a->rates) < 0 ||
 	    sbx_rates_new(SBX_ACCESS_CALLERS, &a->wrong) < 0) {
@@ -174,16 +177,10 @@ static int refuse_wrong(struct sbx_access *a, const struct sbx_caller *c, struct
 
 static bool is_extra_host(const struct sbx_access *a, const struct sbx_authority *host)
 {
-	struct sbx_authority name;
-
-	for (size_t i = 0; i < a->o.n_hosts; i++) {
-		if (sbx_authority_parse(a->o.hosts[i], &name) < 0)
-			continue;
-		if (name.port && name.port != host->port)
-			continue;
-		if (strcmp(name.name, host->name) == 0)
+	for (size_t i = 0; i < a->n_hosts; i++)
+		if ((!a->hosts[i].port || a->hosts[i].port == host->port) &&
+		    strcmp(a->hosts[i].name, host->name) == 0)
 			return true;
-	}
 	return false;
 }
 
@@ -197,9 +194,7 @@ static bool is_our_host(const struct sbx_access *a, const struct sbx_caller *c,
 		return false;
 	if (sbx_addr_class(&host->addr) == SBX_ADDR_LOOPBACK)
 		return true;
-	return sbx_addr_equal(&host->addr, c->at) && (host->port ? host->port :
-						      c->is_tls	 ? 443 :
-								   80) == c->port;
+	return sbx_addr_equal(&host->addr, c->at) && sbx_authority_port(host, c->is_tls) == c->port;
 }
 
 static int judge_origin(const struct sbx_access *a, const struct sbx_caller *c,
@@ -291,7 +286,7 @@ static int take_token(const struct sbx_store_token *t, void *userdata)
 static int find_token(struct sbx_access *a, const char *hash, struct found *f, struct sbx_err *err)
 {
 	*f = (struct found){ .now_ms = sbx_clock_realtime_ms() };
-	return sbx_store_token_find(a->o.store, hash, take_token, f, err);
+	return sbx_store_token_find(a->store, hash, take_token, f, err);
 }
 
 static int store_failed(struct sbx_refusal *ret, const struct sbx_err *cause)
@@ -326,7 +321,7 @@ static int by_token(struct sbx_access *a, const struct sbx_caller *c, struct sbx
 		return refuse_wrong(a, c, ret);
 	}
 	if (f.unused) /* a database that is locked is asked again with the next request */
-		sbx_store_token_used(a->o.store, f.name, (int64_t)f.now_ms, NULL);
+		sbx_store_token_used(a->store, f.name, (int64_t)f.now_ms, NULL);
 	*p = f.principal;
 	return 0;
 }

@@ -58,7 +58,7 @@ struct sbx_refusal {
 struct sbx_access;
 
 struct sbx_access_options {
-	struct sbx_store *store;  /* has the tokens; borrowed, like all of these */
+	struct sbx_store *store;  /* has the tokens; borrowed */
 	const char *const *hosts; /* other names of the service, as behind a proxy */
 	size_t n_hosts;
 };

@@ -69,11 +69,14 @@ int sbx_origin_parse(const char *s, struct sbx_origin *ret)
 	return sbx_authority_parse(s + (ret->is_https ? 8 : 7), &ret->at);
 }
 
+uint16_t sbx_authority_port(const struct sbx_authority *a, bool is_https)
+{
+	return a->port ? a->port : is_https ? 443 : 80;
+}
+
 bool sbx_origin_is_at(const struct sbx_origin *o, const struct sbx_authority *host)
 {
-	uint16_t usual = o->is_https ? 443 : 80;
-
-	if ((o->at.port ? o->at.port : usual) != (host->port ? host->port : usual))
+	if (sbx_authority_port(&o->at, o->is_https) != sbx_authority_port(host, o->is_https))
 		return false;
 	if (o->at.addr.family || host->addr.family)
 		return sbx_addr_equal(&o->at.addr, &host->addr);

@@ -20,6 +20,8 @@ struct sbx_authority {
 };
 /* 0 or -EINVAL. A name has letters, digits, '-', '_' and '.' alone. */
 int sbx_authority_parse(const char *s, struct sbx_authority *ret);
+/* Its port, or that of the scheme. */
+uint16_t sbx_authority_port(const struct sbx_authority *a, bool is_https);
 
 /* "https://name:port" (RFC 6454, 6.1). */
 struct sbx_origin {
