@@ -13,9 +13,8 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 
-#define BACKLOG	     256
-#define FIRST_PASSED 3 /* SD_LISTEN_FDS_START */
-#define PASSED_MAX   8
+#define BACKLOG	   256
+#define PASSED_MAX 8
 
 static int failed(struct sbx_err *err, const char *what)
 {
@@ -129,7 +128,7 @@ int sbx_listen_passed(void)
 	unsetenv("LISTEN_FDNAMES");
 	if (n < 0 || n > PASSED_MAX)
 		return 0;
-	for (int fd = FIRST_PASSED; fd < FIRST_PASSED + n; fd++) {
+	for (int fd = SBX_LISTEN_PASSED; fd < SBX_LISTEN_PASSED + n; fd++) {
 		fcntl(fd, F_SETFD, FD_CLOEXEC);
 		sbx_fd_set_nonblocking(fd);
 	}

@@ -16,8 +16,9 @@ int sbx_listen_unix(const char *path, unsigned mode, struct sbx_err *err);
 /* "127.0.0.1:8484", "[::1]:8484". Other addresses than loopback only if @any. */
 int sbx_listen_tcp(const char *text, bool any, struct sbx_err *err);
 
-/* Those that systemd passed (sd_listen_fds(3)): their number, from descriptor 3 on; 0: none. The
- * environment forgets them. */
+/* Those that systemd passed (sd_listen_fds(3)): their number; 0: none. The environment forgets
+ * them. */
+#define SBX_LISTEN_PASSED 3 /* the first one, SD_LISTEN_FDS_START */
 int sbx_listen_passed(void);
 /* Is it a unix socket? */
 bool sbx_listen_is_unix(int fd);

@@ -34,11 +34,10 @@
 
 SBX_VERSION_MARK;
 
-#define FAILED	     1
-#define USAGE	     2
-#define FIRST_PASSED 3
-#define DATABASE_MS  250 /* the longest wait for another writer: nothing else happens meanwhile */
-#define PEM_MAX	     65536
+#define FAILED	    1
+#define USAGE	    2
+#define DATABASE_MS 250 /* the longest wait for another writer: nothing else happens meanwhile */
+#define PEM_MAX	    65536
 
 static int complain(const struct sbx_err *err, int status)
 {
@@ -220,7 +219,7 @@ static int listen_all(struct sbx_daemon *d, struct sbx_http *http,
 {
 	int n = sbx_listen_passed(), r = n == 0 ? listen_unix(d, http, o, err) : 0;
 
-	for (int fd = FIRST_PASSED; fd < FIRST_PASSED + n && r == 0; fd++)
+	for (int fd = SBX_LISTEN_PASSED; fd < SBX_LISTEN_PASSED + n && r == 0; fd++)
 		r = sbx_http_listen(http, sbx_listen_is_unix(fd) ? SBX_LISTEN_UNIX : SBX_LISTEN_TCP,
 				    fd, NULL, NULL, err);
 	return r ? r : listen_tcp(http, o, err);
