@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "daemon/hub/sbxctl.h"
 #include "daemon/resources/daemon.h"
+#include "daemon/resources/print.h"
 #include "daemon/resources/resources.h"
 #include "daemon/resources/sandbox_find.h"
 
@@ -75,12 +76,8 @@ static void on_planned(void *userdata, int result, int status, json_t *answer,
 {
 	struct sbx_call *call = userdata;
 
-	if (result == SBX_CHILD_E_BUSY)
-		sbx_reply_problem(call, 503, "busy", NULL, "%s: try again", err->msg);
-	else if (result == SBX_CHILD_E_TIMED_OUT)
-		sbx_reply_problem(call, 504, "timed_out", NULL, "%s", err->msg);
-	else if (result != 0)
-		sbx_reply_problem(call, 502, "failed", NULL, "%s", err->msg);
+	if (result != 0)
+		sbx_call_child_failed(call, result, err);
 	else if (answer && (status == SBX_SBXCTL_DONE || status == SBX_SBXCTL_NO))
 		sbx_reply_json(call, 200, json_incref(answer));
 	else
@@ -141,14 +138,11 @@ static void on_explained(void *userdata, int result, json_t *answer, const struc
 
 static void ask_launcher(struct sbx_call *call)
 {
-	static const char *const keys[] = {
-		"protocol", "host", "port", "address", "method", "path"
-	};
+	static const char *const keys[] = { "protocol", "host", "port", "address",
+					    "method",	"path", NULL };
 	json_t *request = json_pack("{s:s}", "op", "explain");
 
-	for (size_t i = 0; i < SBX_N_ELEMENTS(keys); i++)
-		if (has(call, keys[i]))
-			json_object_set(request, keys[i], json_object_get(call->body, keys[i]));
+	sbx_print_members(request, call->body, keys);
 	sbx_call_ask(call, member(call, "id"), request, on_explained, call);
 }
 

@@ -6,17 +6,14 @@
 #include "base/text.h"
 #include "daemon/resources/audit.h"
 #include "daemon/resources/daemon.h"
+#include "daemon/resources/print.h"
 #include "daemon/resources/resources.h"
 #include "daemon/resources/sandbox_find.h"
 
-static void copy(json_t *to, const json_t *from, const char *const *keys)
+static void print_etag(const json_t *from, char *out, size_t n_out)
 {
-	for (; *keys; keys++) {
-		json_t *v = json_object_get(from, *keys);
-
-		if (v)
-			json_object_set(to, *keys, v);
-	}
+	sbx_text_fit(out, n_out, "\"g%lld\"",
+		     (long long)json_integer_value(json_object_get(from, "generation")));
 }
 
 static void reply(struct sbx_call *call, const json_t *from)
@@ -26,9 +23,8 @@ static void reply(struct sbx_call *call, const json_t *from)
 	json_t *o = json_object();
 	char etag[32];
 
-	copy(o, from, keys);
-	sbx_text_fit(etag, sizeof(etag), "\"g%lld\"",
-		     (long long)json_integer_value(json_object_get(from, "generation")));
+	sbx_print_members(o, from, keys);
+	print_etag(from, etag, sizeof(etag));
 	sbx_reply_header(call, "ETag", etag);
 	sbx_reply_json(call, 200, o);
 }
@@ -48,24 +44,18 @@ static json_t *state_of(const json_t *from)
 					    NULL };
 	json_t *o = json_object();
 
-	copy(o, from, keys);
+	sbx_print_members(o, from, keys);
 	return o;
-}
-
-/* Answers unless the caller may see the sandbox. */
-static bool is_visible(struct sbx_call *call)
-{
-	json_t *sandbox = sbx_call_sandbox(call, call->found.params[0]);
-
-	json_decref(sandbox);
-	return sandbox != NULL;
 }
 
 void sbx_get_network(struct sbx_call *call)
 {
-	if (is_visible(call))
+	json_t *sandbox = sbx_call_sandbox(call, call->found.params[0]);
+
+	if (sandbox)
 		sbx_call_ask(call, call->found.params[0], json_pack("{s:s}", "op", "show"),
 			     on_shown, call);
+	json_decref(sandbox);
 }
 
 struct change {
@@ -105,7 +95,7 @@ static void change(struct sbx_call *call, const json_t *was)
 		return;
 	}
 	*c = (struct change){ call, state_of(was) };
-	copy(request, call->body, keys);
+	sbx_print_members(request, call->body, keys);
 	sbx_call_ask(call, call->found.params[0], request, on_changed, c);
 }
 
@@ -120,8 +110,7 @@ static void on_compared(void *userdata, int result, json_t *answer, const struct
 		sbx_call_refused(call, result, answer, err);
 		return;
 	}
-	sbx_text_fit(etag, sizeof(etag), "\"g%lld\"",
-		     (long long)json_integer_value(json_object_get(now, "generation")));
+	print_etag(now, etag, sizeof(etag));
 	if (strcmp(call->if_match, etag) == 0)
 		change(call, now);
 	else

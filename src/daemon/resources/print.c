@@ -64,6 +64,16 @@ int64_t sbx_parse_time(const char *s)
 	return ((int64_t)timegm(&tm) - offset) * 1000 + ms;
 }
 
+void sbx_print_members(json_t *to, const json_t *from, const char *const *keys)
+{
+	for (; *keys; keys++) {
+		json_t *v = json_object_get(from, *keys);
+
+		if (v)
+			json_object_set(to, *keys, v);
+	}
+}
+
 json_t *sbx_print_page(json_t *items_take, int64_t next)
 {
 	char cursor[24];

@@ -18,6 +18,9 @@ json_t *sbx_print_sandbox(const struct sbx_store_sandbox_row *s);
 json_t *sbx_print_event(const struct sbx_store_event_row *e);
 json_t *sbx_print_rule(const struct sbx_store_rule *r);
 
+/* Copies the members of @from that are there to @to. @keys: NULL ends them. */
+void sbx_print_members(json_t *to, const json_t *from, const char *const *keys);
+
 /* The text of an event, for followers; malloc'ed. */
 char *sbx_print_event_text(const struct sbx_store_event_row *e);
 

@@ -7,6 +7,7 @@
 #include "daemon/resources/daemon.h"
 #include "daemon/resources/print.h"
 #include "daemon/resources/resources.h"
+#include "daemon/resources/sandbox_find.h"
 
 /* A name becomes an argument, and a part of a path: nothing that could lead elsewhere. */
 const char *sbx_check_profile_name(const char *s)
@@ -23,14 +24,7 @@ static bool is_answer(struct sbx_call *call, int result, const json_t *answer,
 {
 	if (result == 0 && answer)
 		return true;
-	sbx_reply_problem(call,
-			  result == SBX_CHILD_E_BUSY	  ? 503 :
-			  result == SBX_CHILD_E_TIMED_OUT ? 504 :
-							    502,
-			  result == SBX_CHILD_E_BUSY	  ? "busy" :
-			  result == SBX_CHILD_E_TIMED_OUT ? "timed_out" :
-							    "failed",
-			  NULL, "%s", err->msg);
+	sbx_call_child_failed(call, result, err);
 	return false;
 }
 

@@ -110,6 +110,16 @@ void sbx_call_refused(struct sbx_call *call, int result, json_t *answer, const s
 	}
 }
 
+void sbx_call_child_failed(struct sbx_call *call, int result, const struct sbx_err *err)
+{
+	if (result == SBX_CHILD_E_BUSY)
+		sbx_reply_problem(call, 503, "busy", NULL, "%s: try again", err->msg);
+	else if (result == SBX_CHILD_E_TIMED_OUT)
+		sbx_reply_problem(call, 504, "timed_out", NULL, "%s", err->msg);
+	else
+		sbx_reply_problem(call, 502, "failed", NULL, "%s", err->msg);
+}
+
 void sbx_call_store_failed(struct sbx_call *call, int r, const struct sbx_err *err)
 {
 	if (r == -EBUSY)

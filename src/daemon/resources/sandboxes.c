@@ -71,25 +71,25 @@ static int judge_rows(struct page *p, struct sbx_err *err)
 void sbx_list_sandboxes(struct sbx_call *call)
 {
 	const struct sbx_principal *principal = &call->principal;
-	const char *state = sbx_call_text(call, "state"), *workspace = principal->workspace;
+	const char *state = sbx_call_text(call, "state"), *own = principal->workspace;
+	const char *workspace = sbx_call_text(call, "workspace");
 	struct page p = { .call = call,
 			  .items = json_array(),
 			  .limit = sbx_call_number(call, "limit", LIMIT) };
 	struct sbx_store_sandbox_filter filter = {
 		.live = state && strcmp(state, "live") == 0,
 		.state = state && strcmp(state, "live") != 0 ? state : NULL,
-		.workspace = workspace[0] ? workspace : sbx_call_text(call, "workspace"),
+		.workspace = own[0] ? own : workspace,
 		.by_owner = principal->own_only,
 		.owner_uid = principal->uid,
 		.before = sbx_call_number(call, "cursor", 0),
 		.n_max = (uint32_t)p.limit + 1,
 	};
-	const char *wanted = sbx_call_text(call, "workspace");
 	struct sbx_err err = { 0 };
 	int r = 0;
 
 	/* of another workspace it sees none */
-	if (!workspace[0] || !wanted || strcmp(wanted, workspace) == 0)
+	if (!own[0] || !workspace || strcmp(own, workspace) == 0)
 		r = sbx_store_sandboxes_each(call->daemon->store, &filter, take_row, &p, &err);
 	if (r >= 0)
 		r = judge_rows(&p, &err);
@@ -113,17 +113,12 @@ struct show {
 static void merge(json_t *sandbox, const json_t *now)
 {
 	static const char *const keys[] = {
-		"state",   "generation", "air_gapped", "allow_out",	 "deny_out",	"attach",
-		"network", "policy",	 "flows",      "flows_left_out", "limits",	"usage",
-		"ruleset", "selftest",	 "execs",      "published",	 "wall_left_ms"
+		"state",   "generation", "air_gapped", "allow_out",	 "deny_out",	 "attach",
+		"network", "policy",	 "flows",      "flows_left_out", "limits",	 "usage",
+		"ruleset", "selftest",	 "execs",      "published",	 "wall_left_ms", NULL
 	};
 
-	for (size_t i = 0; i < SBX_N_ELEMENTS(keys); i++) {
-		json_t *v = json_object_get(now, keys[i]);
-
-		if (v)
-			json_object_set(sandbox, keys[i], v);
-	}
+	sbx_print_members(sandbox, now, keys);
 	json_object_set_new(sandbox, "allow_internet_access",
 			    json_boolean(!json_is_true(json_object_get(now, "air_gapped"))));
 }
