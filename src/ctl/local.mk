@@ -14,6 +14,7 @@ noinst_LIBRARIES += %reldir%/libsbx-ctl-frame.a
 %canon_reldir%_libsbx_ctl_frame_a_SOURCES = \
 	%reldir%/frame/command.h \
 	%reldir%/frame/help.c %reldir%/frame/help.h \
+	%reldir%/frame/list.c %reldir%/frame/list.h \
 	%reldir%/frame/parse.c %reldir%/frame/parse.h \
 	%reldir%/frame/places.c %reldir%/frame/places.h
 

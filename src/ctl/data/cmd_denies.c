@@ -7,9 +7,9 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "ctl/data/data.h"
+#include "ctl/frame/list.h"
 #include "ctl/frame/places.h"
 #include "ctl/print/form.h"
-#include "ctl/print/table.h"
 #include "launcher/record/refusals.h"
 #include "policy/decide/policy.h"
 #include "policy/forms/option_form.h"
@@ -20,7 +20,6 @@
 #define ANY_ID	  "sbxctl net ID " /* left out in the table: the flag alone fits a terminal */
 
 SBX_DEFINE_CLEANUP(struct sbx_store, sbx_store_close);
-SBX_DEFINE_CLEANUP(struct sbx_table, sbx_table_free);
 
 static const char *const by_words[] = { "address", "name", "sandbox", "workspace", "reason" };
 _Static_assert(SBX_N_ELEMENTS(by_words) == SBX_N_DENIES_BY, "a word for each");
@@ -63,11 +62,14 @@ static const struct sbx_option options[] = {
 };
 
 struct list {
-	struct sbx_ctl *ctl;
-	struct sbx_table *table;
-	json_t *json;
+	struct sbx_list rows;
 	bool by_sandbox;
 };
+
+static void list_fini(struct list *l)
+{
+	sbx_list_fini(&l->rows);
+}
 
 static enum sbx_reason reason_of(const char *word)
 {
@@ -115,7 +117,7 @@ static void entry_of(const struct sbx_store_denies_row *d, char *buf, size_t n_b
 static void remedy_of(const struct list *list, const struct sbx_store_denies_row *d,
 		      const char *entry, char *buf, size_t n_buf)
 {
-	const struct values *v = list->ctl->values;
+	const struct values *v = list->rows.ctl->values;
 	enum sbx_reason reason = reason_of(d->last_reason ? d->last_reason : "");
 	const char *text = reason == SBX_REASON_AIR_GAP ?
 				   "--no-air-gap (nothing lifts mode offline)" :
@@ -137,12 +139,13 @@ static void remedy_of(const struct list *list, const struct sbx_store_denies_row
 static int add(const struct sbx_store_denies_row *d, void *userdata)
 {
 	struct list *list = userdata;
+	struct sbx_table *table = list->rows.table;
 	char entry[512], remedy[1024], age[SBX_FORM_MAX];
 	int64_t last_ms;
 
 	entry_of(d, entry, sizeof(entry));
 	remedy_of(list, d, entry, remedy, sizeof(remedy));
-	if (list->json) {
+	if (list->rows.json) {
 		json_t *o =
 			json_pack("{s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "key",
 				  sbx_json_text(d->key), "count", (json_int_t)d->count,
@@ -156,21 +159,21 @@ static int add(const struct sbx_store_denies_row *d, void *userdata)
 		if (d->last_port != SBX_STORE_NONE)
 			json_object_set_new(o, "last_port", json_integer(d->last_port));
 		json_object_set_new(o, "remedy", sbx_json_text(remedy[0] ? remedy : NULL));
-		return json_array_append_new(list->json, o) == 0 ? 0 : -ENOMEM;
+		return sbx_list_add(&list->rows, o);
 	}
-	sbx_table_addf(list->table, SBX_PLAIN, "%lld", (long long)d->count);
-	sbx_table_add(list->table, SBX_PLAIN, d->key);
-	sbx_table_addf(list->table, SBX_PLAIN, "%lld", (long long)d->n_sandboxes);
-	if (d->last_ts && sbx_form_instant(d->last_ts, list->ctl->out.now_ms, &last_ms) == 0)
-		sbx_table_add(list->table, SBX_PLAIN,
-			      sbx_form_age(list->ctl->out.now_ms - last_ms, age));
+	sbx_table_addf(table, SBX_PLAIN, "%lld", (long long)d->count);
+	sbx_table_add(table, SBX_PLAIN, d->key);
+	sbx_table_addf(table, SBX_PLAIN, "%lld", (long long)d->n_sandboxes);
+	if (d->last_ts && sbx_form_instant(d->last_ts, list->rows.ctl->out.now_ms, &last_ms) == 0)
+		sbx_table_add(table, SBX_PLAIN,
+			      sbx_form_age(list->rows.ctl->out.now_ms - last_ms, age));
 	else
-		sbx_table_add(list->table, SBX_PLAIN, d->last_ts);
-	sbx_table_add(list->table, SBX_BAD, d->last_reason);
+		sbx_table_add(table, SBX_PLAIN, d->last_ts);
+	sbx_table_add(table, SBX_BAD, d->last_reason);
 	if (entry[0] && strncmp(remedy, ANY_ID, strlen(ANY_ID)) == 0)
-		sbx_table_add(list->table, SBX_PLAIN, remedy + strlen(ANY_ID));
+		sbx_table_add(table, SBX_PLAIN, remedy + strlen(ANY_ID));
 	else
-		sbx_table_add(list->table, SBX_PLAIN, remedy);
+		sbx_table_add(table, SBX_PLAIN, remedy);
 	return 0;
 }
 
@@ -207,29 +210,25 @@ static int run(struct sbx_ctl *ctl)
 	const struct values *v = ctl->values;
 	int by = v->by ? by_of(v->by) : SBX_DENIES_BY_NAME;
 	SBX_CLEANUP(sbx_store_closep) struct sbx_store *store = NULL;
-	SBX_CLEANUP(sbx_table_freep)
-	struct sbx_table *table = sbx_table_new(columns, SBX_N_ELEMENTS(columns));
-	struct list list = { .ctl = ctl,
-			     .table = table,
-			     .by_sandbox = by == SBX_DENIES_BY_SANDBOX,
-			     .json = ctl->out.json ? json_array() : NULL };
+	SBX_CLEANUP(list_fini)
+	struct list list = { .by_sandbox = by == SBX_DENIES_BY_SANDBOX };
 	int r = sbx_ctl_store(ctl, &store);
 
 	if (r != SBX_CTL_DONE)
 		return r;
-	r = table ? 0 : -ENOMEM;
+	r = sbx_list_init(&list.rows, ctl, columns, SBX_N_ELEMENTS(columns));
 	if (r == 0 && store)
 		r = read_rows(ctl, store, (enum sbx_store_denies_by)by, &list);
-	if (r == 0 && list.json)
-		r = sbx_out_json(&ctl->out,
-				 json_pack("{s:s, s:o}", "by", by_words[by], "denies", list.json),
-				 false);
-	else if (r == 0 && sbx_table_n_rows(table) > 0)
-		r = sbx_table_print(table, &ctl->out);
+	if (r == 0 && ctl->out.json)
+		r = sbx_out_json(
+			&ctl->out,
+			json_pack("{s:s, s:O}", "by", by_words[by], "denies", list.rows.json),
+			false);
 	else if (r == 0)
-		sbx_ctl_tell_empty(ctl, store ? "nothing was refused" :
-						"no sandbox has run yet: start one with sbx-run -- "
-						"COMMAND");
+		r = sbx_list_print(&list.rows, "denies",
+				   store ? "nothing was refused" :
+					   "no sandbox has run yet: start one with sbx-run -- "
+					   "COMMAND");
 	return sbx_ctl_status(ctl, r, "the refusals");
 }
 

@@ -5,14 +5,13 @@
 
 #include "base/cleanup.h"
 #include "ctl/data/data.h"
+#include "ctl/frame/list.h"
 #include "ctl/frame/places.h"
 #include "ctl/print/form.h"
-#include "ctl/print/table.h"
 #include "policy/forms/option_form.h"
 #include "policy/forms/units.h"
 
 SBX_DEFINE_CLEANUP(struct sbx_store, sbx_store_close);
-SBX_DEFINE_CLEANUP(struct sbx_table, sbx_table_free);
 
 struct values {
 	bool all;
@@ -22,12 +21,15 @@ struct values {
 /* --- list --- */
 
 struct list {
-	struct sbx_ctl *ctl;
-	struct sbx_table *table;
-	json_t *json;
-	size_t n;
+	struct sbx_list rows;
+	size_t n; /* of the page that was read last */
 	int64_t last;
 };
+
+static void list_fini(struct list *l)
+{
+	sbx_list_fini(&l->rows);
+}
 
 json_t *sbx_task_json(const struct sbx_store_task_row *t)
 {
@@ -42,21 +44,21 @@ json_t *sbx_task_json(const struct sbx_store_task_row *t)
 static int add_row(const struct sbx_store_task_row *t, void *userdata)
 {
 	struct list *list = userdata;
+	struct sbx_table *table = list->rows.table;
 	char age[SBX_FORM_MAX];
 
 	list->n++;
 	list->last = t->id;
-	if (list->json)
-		return json_array_append_new(list->json, sbx_task_json(t)) == 0 ? 0 : -ENOMEM;
-	sbx_table_addf(list->table, SBX_PLAIN, "%lld", (long long)t->id);
-	sbx_table_add(list->table, strcmp(t->state, "open") == 0 ? SBX_BAD : SBX_PLAIN, t->state);
-	sbx_table_add(list->table, SBX_PLAIN, t->sandbox_id);
-	sbx_table_add(list->table, SBX_PLAIN, t->workspace);
-	sbx_table_addf(list->table, SBX_PLAIN, "%lld", (long long)t->n_denies);
-	sbx_table_add(list->table, SBX_PLAIN,
-		      sbx_form_age(list->ctl->out.now_ms - t->last_ms, age));
-	sbx_table_add(list->table, SBX_PLAIN, t->cause);
-	sbx_table_add(list->table, SBX_PLAIN, t->note);
+	if (list->rows.json)
+		return sbx_list_add(&list->rows, sbx_task_json(t));
+	sbx_table_addf(table, SBX_PLAIN, "%lld", (long long)t->id);
+	sbx_table_add(table, strcmp(t->state, "open") == 0 ? SBX_BAD : SBX_PLAIN, t->state);
+	sbx_table_add(table, SBX_PLAIN, t->sandbox_id);
+	sbx_table_add(table, SBX_PLAIN, t->workspace);
+	sbx_table_addf(table, SBX_PLAIN, "%lld", (long long)t->n_denies);
+	sbx_table_add(table, SBX_PLAIN, sbx_form_age(list->rows.ctl->out.now_ms - t->last_ms, age));
+	sbx_table_add(table, SBX_PLAIN, t->cause);
+	sbx_table_add(table, SBX_PLAIN, t->note);
 	return 0;
 }
 
@@ -84,24 +86,16 @@ static int run_list(struct sbx_ctl *ctl)
 		{ "CAUSE", .shrinks = true },	 { "NOTE", .shrinks = true },
 	};
 	SBX_CLEANUP(sbx_store_closep) struct sbx_store *store = NULL;
-	SBX_CLEANUP(sbx_table_freep)
-	struct sbx_table *table = sbx_table_new(columns, SBX_N_ELEMENTS(columns));
-	struct list list = { .ctl = ctl,
-			     .table = table,
-			     .json = ctl->out.json ? json_array() : NULL };
+	SBX_CLEANUP(list_fini) struct list list = { .n = 0 };
 	int r = sbx_ctl_store(ctl, &store);
 
 	if (r != SBX_CTL_DONE)
 		return r;
-	r = table ? 0 : -ENOMEM;
+	r = sbx_list_init(&list.rows, ctl, columns, SBX_N_ELEMENTS(columns));
 	if (r == 0 && store)
 		r = read_rows(ctl, store, &list);
-	if (r == 0 && list.json)
-		r = sbx_out_json(&ctl->out, json_pack("{s:o}", "tasks", list.json), false);
-	else if (r == 0 && sbx_table_n_rows(table) > 0)
-		r = sbx_table_print(table, &ctl->out);
-	else if (r == 0)
-		sbx_ctl_tell_empty(ctl,
+	if (r == 0)
+		r = sbx_list_print(&list.rows, "tasks",
 				   "there is nothing to review (a profile's `review` says when a "
 				   "sandbox is reported)");
 	return sbx_ctl_status(ctl, r, "the tasks");

@@ -8,14 +8,13 @@
 #include "ctl/data/change.h"
 #include "ctl/data/data.h"
 #include "ctl/data/rule_row.h"
+#include "ctl/frame/list.h"
 #include "ctl/frame/places.h"
-#include "ctl/print/table.h"
 #include "launcher/rules/rule_check.h"
 #include "policy/forms/option_form.h"
 #include "policy/forms/units.h"
 
 SBX_DEFINE_CLEANUP(struct sbx_store, sbx_store_close);
-SBX_DEFINE_CLEANUP(struct sbx_table, sbx_table_free);
 
 struct values {
 	const char *workspace, *type, *action, *priority, *note, *pattern;
@@ -62,12 +61,6 @@ static int parse_id(struct sbx_ctl *ctl, const char *text, int64_t *ret_id)
 
 /* --- list --- */
 
-struct list {
-	const struct values *v;
-	struct sbx_table *table;
-	json_t *json;
-};
-
 static bool is_wanted(const struct values *v, const struct sbx_store_rule *r)
 {
 	if (v->host && r->workspace)
@@ -79,12 +72,12 @@ static bool is_wanted(const struct values *v, const struct sbx_store_rule *r)
 
 static int add_row(const struct sbx_store_rule *r, void *userdata)
 {
-	struct list *list = userdata;
+	struct sbx_list *list = userdata;
 
-	if (!is_wanted(list->v, r))
+	if (!is_wanted(list->ctl->values, r))
 		return 0;
 	if (list->json)
-		return json_array_append_new(list->json, sbx_rule_json(r)) == 0 ? 0 : -ENOMEM;
+		return sbx_list_add(list, sbx_rule_json(r));
 	sbx_table_addf(list->table, SBX_PLAIN, "%lld", (long long)r->id);
 	sbx_table_add(list->table, SBX_PLAIN, r->workspace ? r->workspace : "(host)");
 	sbx_table_add(list->table, SBX_PLAIN, r->type);
@@ -108,23 +101,19 @@ static int run_list(struct sbx_ctl *ctl)
 	};
 	const struct values *v = ctl->values;
 	SBX_CLEANUP(sbx_store_closep) struct sbx_store *store = NULL;
-	SBX_CLEANUP(sbx_table_freep)
-	struct sbx_table *table = sbx_table_new(columns, SBX_N_ELEMENTS(columns));
-	struct list list = { v, table, ctl->out.json ? json_array() : NULL };
+	SBX_CLEANUP(sbx_list_fini) struct sbx_list list = { 0 };
 	int r = sbx_ctl_store(ctl, &store);
 
 	if (r != SBX_CTL_DONE)
 		return r;
-	r = table ? 0 : -ENOMEM;
+	r = sbx_list_init(&list, ctl, columns, SBX_N_ELEMENTS(columns));
 	if (r == 0 && store)
 		r = sbx_store_rules_each(store, v->workspace, add_row, &list, &ctl->err);
-	if (r == 0 && list.json)
-		r = sbx_out_json(&ctl->out, json_pack("{s:o}", "rules", list.json), false);
-	else if (r == 0 && sbx_table_n_rows(table) > 0)
-		r = sbx_table_print(table, &ctl->out);
-	else if (r == 0)
-		sbx_ctl_tell_empty(ctl, "there are no rules: add one with sbxctl rules add "
-					"--workspace W --action allow PATTERN");
+	if (r == 0)
+		r = sbx_list_print(
+			&list, "rules",
+			"there are no rules: add one with sbxctl rules add --workspace W "
+			"--action allow PATTERN");
 	return sbx_ctl_status(ctl, r, "the rules");
 }
 

@@ -6,14 +6,13 @@
 #include "base/cleanup.h"
 #include "ctl/data/change.h"
 #include "ctl/data/data.h"
+#include "ctl/frame/list.h"
 #include "ctl/frame/places.h"
 #include "ctl/print/form.h"
-#include "ctl/print/table.h"
 #include "policy/forms/option_form.h"
 #include "store/store_rules.h"
 
 SBX_DEFINE_CLEANUP(struct sbx_store, sbx_store_close);
-SBX_DEFINE_CLEANUP(struct sbx_table, sbx_table_free);
 
 /* --- list and show --- */
 
@@ -25,19 +24,13 @@ static json_t *json_of(const struct sbx_store_workspace *w)
 			 "changed_ms", w->changed_ms ? json_integer(w->changed_ms) : json_null());
 }
 
-struct list {
-	struct sbx_ctl *ctl;
-	struct sbx_table *table;
-	json_t *json;
-};
-
 static int add_row(const struct sbx_store_workspace *w, void *userdata)
 {
-	struct list *list = userdata;
+	struct sbx_list *list = userdata;
 	char age[SBX_FORM_MAX];
 
 	if (list->json)
-		return json_array_append_new(list->json, json_of(w)) == 0 ? 0 : -ENOMEM;
+		return sbx_list_add(list, json_of(w));
 	sbx_table_add(list->table, SBX_PLAIN, w->name);
 	sbx_table_add(list->table, SBX_PLAIN,
 		      w->default_action ? w->default_action : "the profile's");
@@ -57,24 +50,19 @@ static int run_list(struct sbx_ctl *ctl)
 		{ "BY", .shrinks = true },
 	};
 	SBX_CLEANUP(sbx_store_closep) struct sbx_store *store = NULL;
-	SBX_CLEANUP(sbx_table_freep)
-	struct sbx_table *table = sbx_table_new(columns, SBX_N_ELEMENTS(columns));
-	struct list list = { ctl, table, ctl->out.json ? json_array() : NULL };
+	SBX_CLEANUP(sbx_list_fini) struct sbx_list list = { 0 };
 	int r = sbx_ctl_store(ctl, &store);
 
 	if (r != SBX_CTL_DONE)
 		return r;
-	r = table ? 0 : -ENOMEM;
+	r = sbx_list_init(&list, ctl, columns, SBX_N_ELEMENTS(columns));
 	if (r == 0 && store)
 		r = sbx_store_workspaces_each(store, NULL, add_row, &list, &ctl->err);
-	if (r == 0 && list.json)
-		r = sbx_out_json(&ctl->out, json_pack("{s:o}", "workspaces", list.json), false);
-	else if (r == 0 && sbx_table_n_rows(table) > 0)
-		r = sbx_table_print(table, &ctl->out);
-	else if (r == 0)
-		sbx_ctl_tell_empty(ctl,
-				   "there is no workspace: sbx-run --workspace W makes one, and "
-				   "so does sbxctl rules add --workspace W");
+	if (r == 0)
+		r = sbx_list_print(
+			&list, "workspaces",
+			"there is no workspace: sbx-run --workspace W makes one, and so does "
+			"sbxctl rules add --workspace W");
 	return sbx_ctl_status(ctl, r, "the workspaces");
 }
 

@@ -49,60 +49,58 @@ export function UsagePanel({ id }: { id: string }) {
 		}));
 	}, [data]);
 
-	const cpu = percent(series.cpu.at(-1));
-	const memory = bytes(data?.memory_bytes);
-	const flows = count(data?.flows);
 	return (
 		<Panel title="Usage">
 			<ProblemNote problem={problem} />
 			<div class="plots">
-				<figure>
-					<figcaption>
-						CPU <strong>{cpu}</strong>
-					</figcaption>
-					<Plot
-						seconds={LEAST_S}
-						label={`CPU over time, now ${cpu}`}
-						name="CPU"
-						times={series.times}
-						values={series.cpu}
-						format={percent}
-					/>
-				</figure>
-				<figure>
-					<figcaption>
-						Memory <strong>{memory}</strong>
-						<small>at most {bytes(data?.memory_peak_bytes)}</small>
-					</figcaption>
-					<Plot
-						seconds={LEAST_S}
-						label={`Memory over time, now ${memory}`}
-						name="Memory"
-						times={series.times}
-						values={series.memory}
-						format={bytes}
-					/>
-				</figure>
-				<figure>
-					<figcaption>
-						Flows <strong>{flows}</strong>
-						<small>
-							{bytes(data?.bytes_in)} in, {bytes(data?.bytes_out)} out
-						</small>
-					</figcaption>
-					<Plot
-						seconds={LEAST_S}
-						label={`Flows over time, now ${flows}`}
-						name="Flows"
-						times={series.times}
-						values={series.flows}
-						format={(n) => (Number.isInteger(n) ? count(n) : "")}
-					/>
-				</figure>
+				<Figure
+					name="CPU"
+					now={percent(series.cpu.at(-1))}
+					times={series.times}
+					values={series.cpu}
+					format={percent}
+				/>
+				<Figure
+					name="Memory"
+					now={bytes(data?.memory_bytes)}
+					more={`at most ${bytes(data?.memory_peak_bytes)}`}
+					times={series.times}
+					values={series.memory}
+					format={bytes}
+				/>
+				<Figure
+					name="Flows"
+					now={count(data?.flows)}
+					more={`${bytes(data?.bytes_in)} in, ${bytes(data?.bytes_out)} out`}
+					times={series.times}
+					values={series.flows}
+					format={(n) => (Number.isInteger(n) ? count(n) : "")}
+				/>
 			</div>
 			<p class="muted">
 				{count(data?.pids)} processes, {bytes(data?.disk_bytes)} on disk
 			</p>
 		</Panel>
+	);
+}
+
+interface FigureProps {
+	name: string;
+	now: string;
+	more?: string; // beside the number
+	times: number[];
+	values: (number | null)[];
+	format: (n: number) => string;
+}
+
+function Figure({ name, now, more, ...plot }: FigureProps) {
+	return (
+		<figure>
+			<figcaption>
+				{name} <strong>{now}</strong>
+				{more && <small>{more}</small>}
+			</figcaption>
+			<Plot seconds={LEAST_S} label={`${name} over time, now ${now}`} name={name} {...plot} />
+		</figure>
 	);
 }
