@@ -36,8 +36,8 @@ typedef void (*sbx_fold_emit_fn)(const struct sbx_event *v, void *userdata);
 /*
  * @n_keys: different events held at once, 1..65536 (limits.n_event_keys); takes some 900 bytes
  * each, touched only as they are used. @window_ms: from 1. @early_ms: at most that; 0: no event
- * is early. @seed: random, so that
- * the sandbox cannot choose names that collide. 0, -EINVAL or -ENOMEM.
+ * is early. @seed: random, so that the sandbox cannot choose names that collide. 0, -EINVAL or
+ * -ENOMEM.
  */
 int sbx_fold_new(uint32_t n_keys, uint32_t window_ms, uint32_t early_ms, uint64_t seed,
 		 struct sbx_fold **ret_fold);

@@ -6,7 +6,6 @@
  * they are held, and dropped when RELEASE comes. Without RELEASE they are sent at STOP.
  *
  * Events are folded for half a second, the first ones for a moment (base/fold.h). The fold gives
- * Events are folded for half a second, the first ones for a moment (base/fold.h). The fold gives
  * them to a queue, and the queue is sent. While the launcher does not read, the fold's clock stands
  * still: the fold then gives out no event, and equal events keep adding up. So at most twice
  * limits.n_event_keys events are in memory, and no count is lost.
