@@ -4,6 +4,7 @@
 noinst_LIBRARIES += %reldir%/libsbx-base.a
 %canon_reldir%_libsbx_base_a_SOURCES = \
 	%reldir%/addr.c %reldir%/addr.h \
+	%reldir%/base64.c %reldir%/base64.h \
 	%reldir%/cleanup.h \
 	%reldir%/count.h \
 	%reldir%/err.c %reldir%/err.h \

@@ -12,8 +12,6 @@
 #include "base/hex.h"
 
 static const char capital_digits[] = "0123456789ABCDEF", small_digits[] = "0123456789abcdef";
-static const char base64_digits[] =
-	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 bool sbx_http_is_unreserved(uint8_t b)
 {
@@ -72,24 +70,6 @@ size_t sbx_http_percent_decode(struct sbx_span s, bool plus, uint8_t *out, uint3
 	}
 	if (from)
 		from[n] = (uint32_t)s.n;
-	return n;
-}
-
-size_t sbx_http_base64_encode(struct sbx_span s, uint8_t *out)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < s.n; i += 3) {
-		size_t left = s.n - i;
-		uint32_t v = (uint32_t)s.p[i] << 16;
-
-		v |= left > 1 ? (uint32_t)s.p[i + 1] << 8 : 0;
-		v |= left > 2 ? s.p[i + 2] : 0;
-		n = put(out, n, (uint8_t)base64_digits[v >> 18]);
-		n = put(out, n, (uint8_t)base64_digits[v >> 12 & 63]);
-		n = put(out, n, left > 1 ? (uint8_t)base64_digits[v >> 6 & 63] : '=');
-		n = put(out, n, left > 2 ? (uint8_t)base64_digits[v & 63] : '=');
-	}
 	return n;
 }
 

@@ -9,8 +9,9 @@
 #include "base/span.h"
 
 /*
- * Internal: percent encoding (RFC 3986 section 2), base64 (RFC 4648) and JSON strings (RFC 8259
- * section 7). The writers return the bytes written, and with @out NULL the bytes needed. PURE.
+ * Internal: percent encoding (RFC 3986 section 2), decoding of base64 (RFC 4648) and JSON strings
+ * (RFC 8259 section 7). The writers return the bytes written, and with @out NULL the bytes needed.
+ * PURE.
  */
 
 bool sbx_http_is_unreserved(uint8_t b);
@@ -32,7 +33,6 @@ static inline size_t sbx_http_percent_encode(struct sbx_span s, uint8_t *out)
  * out[i] came from the bytes of @s from from[i] to from[i + 1] (s.n + 1 elements, or NULL). */
 size_t sbx_http_percent_decode(struct sbx_span s, bool plus, uint8_t *out, uint32_t *from);
 
-size_t sbx_http_base64_encode(struct sbx_span s, uint8_t *out);
 /* Decodes the alphabets of RFC 4648 sections 4 and 5, padded or not, into @out (at most s.n bytes).
  * false: other bytes, or a length that base64 does not have. */
 bool sbx_http_base64_decode(struct sbx_span s, uint8_t *out, size_t *ret_n);

@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/text.h"
 #include "http/aws_sigv4.h"
 #include "http/encode.h"
@@ -307,12 +308,12 @@ static bool rewrite_basic(struct rewrite *w, struct sbx_http_header *h, struct s
 	t = plain_text(seen);
 	if (!replace(w, &t, false, &out))
 		return false;
-	n = n_scheme + sbx_http_base64_encode(out, NULL);
+	n = n_scheme + sbx_base64_encode(out, NULL);
 	p = take(w, n);
 	if (!p)
 		return false;
 	memcpy(p, scheme, n_scheme);
-	sbx_http_base64_encode(out, p + n_scheme);
+	sbx_base64_encode(out, p + n_scheme);
 	h->value = sbx_span(p, n);
 	return true;
 }

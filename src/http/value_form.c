@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "http/encode.h"
 
 static size_t write_text(enum sbx_value_form form, struct sbx_span value, uint8_t *out)
@@ -46,7 +47,7 @@ static int write_base64(enum sbx_value_form form, struct sbx_span value,
 		return -ENOMEM;
 	assert(n >= value.n); /* plain has n bytes */
 	memcpy(plain + n_before, value.p, value.n);
-	sbx_http_base64_encode(sbx_span(plain, n), p);
+	sbx_base64_encode(sbx_span(plain, n), p);
 	*ret = sbx_span(p + first, n * 8 / 6 - first);
 	for (size_t i = 0; url && i < first + ret->n; i++)
 		p[i] = p[i] == '+' ? '-' : p[i] == '/' ? '_' : p[i];

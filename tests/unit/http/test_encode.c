@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "base/base64.h"
 #include "http/encode.h"
 #include "tests/unit/http/world.h"
 
@@ -55,8 +56,8 @@ static void test_base64(void **state)
 	for (size_t i = 0; i < SBX_N_ELEMENTS(plain); i++) {
 		struct sbx_span c = sbx_span_str(coded[i]);
 
-		assert_int_equal(sbx_http_base64_encode(sbx_span_str(plain[i]), NULL), c.n);
-		n = sbx_http_base64_encode(sbx_span_str(plain[i]), (uint8_t *)out);
+		assert_int_equal(sbx_base64_encode(sbx_span_str(plain[i]), NULL), c.n);
+		n = sbx_base64_encode(sbx_span_str(plain[i]), (uint8_t *)out);
 		assert_string_equal(done(n), coded[i]);
 		for (int padded = 1; padded >= 0; padded--) {
 			assert_true(sbx_http_base64_decode(c, (uint8_t *)out, &n));

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "http/encode.h"
 #include "http/path.h"
 #include "tests/unit/fail_alloc.h"
@@ -332,7 +333,7 @@ static void test_query(void **state)
 static const char *basic(const char *plain, int form)
 {
 	static char text[512];
-	size_t n = 6 + sbx_http_base64_encode(sbx_span_str(plain), (uint8_t *)text + 6);
+	size_t n = 6 + sbx_base64_encode(sbx_span_str(plain), (uint8_t *)text + 6);
 
 	memcpy(text, "Basic ", 6);
 	text[n] = '\0';
