@@ -123,6 +123,13 @@ const char *sbx_sql_text(sqlite3_stmt *stmt, int column)
 	return text && strlen(text) == (size_t)sqlite3_column_bytes(stmt, column) ? text : NULL;
 }
 
+const char *sbx_sql_word(sqlite3_stmt *stmt, int column)
+{
+	const char *text = sbx_sql_text(stmt, column);
+
+	return text ? text : "";
+}
+
 int64_t sbx_sql_number(sqlite3_stmt *stmt, int column, int64_t none)
 {
 	return sqlite3_column_type(stmt, column) == SQLITE_NULL ?

@@ -46,8 +46,13 @@ void sbx_sql_bind_int(struct sbx_sql_binder *b, int64_t v);
 /* A column's text; NULL for NULL and for a text with a NUL byte in it. Valid until the next
  * step. */
 const char *sbx_sql_text(sqlite3_stmt *stmt, int column);
+/* The same of a text that the table says is there: "" if it is not. */
+const char *sbx_sql_word(sqlite3_stmt *stmt, int column);
 /* A column's integer; @none for NULL. */
 int64_t sbx_sql_number(sqlite3_stmt *stmt, int column, int64_t none);
+
+/* A condition: the sandbox in column @id was started by the service for the owner "?". */
+#define SBX_SQL_IS_OWNED(id) id " IN (SELECT sandbox_id FROM api_sandbox WHERE owner_uid = ?)"
 
 /* A WHERE clause of constant conditions, each with one "?". All are joined by AND. A value must
  * live until the step. */

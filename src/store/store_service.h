@@ -27,7 +27,6 @@
 /* --- tokens --- */
 
 #define SBX_STORE_TOKENS_MAX 1000
-#define SBX_STORE_HASH_LEN   64 /* digits of a SHA-256 */
 
 struct sbx_store_token {
 	const char *name; /* an index: one token has it */
@@ -111,10 +110,6 @@ int sbx_store_api_sandbox_set_timeout(struct sbx_store *store, const char *sandb
 /* 0, SBX_STORE_E_UNKNOWN or -errno. */
 int sbx_store_api_sandbox_remove(struct sbx_store *store, const char *sandbox_id,
 				 struct sbx_err *err);
-/* Call @fn for each recorded sandbox that must end before @before_ms and has not: the most urgent
- * first, at most SBX_STORE_PAGE. 0, @fn's or -errno. */
-int sbx_store_api_sandboxes_due(struct sbx_store *store, int64_t before_ms,
-				sbx_store_api_sandbox_fn fn, void *userdata, struct sbx_err *err);
 
 /* --- refusals, counted --- */
 

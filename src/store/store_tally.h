@@ -10,9 +10,6 @@
 /* Sums for a program that counts what happens. Callbacks get texts that are valid during the call,
  * which must not use the store. 0 or -errno as in store.h. */
 
-/* The id of the newest event; 0: there is none. */
-int sbx_store_tally_last(struct sbx_store *store, struct sbx_err *err, int64_t *ret_id);
-
 /* Call @fn for each action and reason of the events after id @after, at most the first @n_max of
  * them; @n is the number that their rows count. *ret_last is the last id that was counted. */
 int sbx_store_tally_events(struct sbx_store *store, int64_t after, uint32_t n_max,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "store/store_list.h"
 #include "store/store_tally.h"
 #include "sys/process/proc.h"
 
@@ -56,7 +57,7 @@ void sbx_tally_look(struct sbx_tally *t)
 		return;
 	t->looked_ms = now_ms;
 	if (t->last < 0)
-		sbx_store_tally_last(t->store, &err, &t->last);
+		sbx_store_events_last(t->store, &t->last, &err);
 	else if (sbx_store_tally_events(t->store, t->last, SBX_TALLY_EVENTS, add_events, t, &err,
 					&t->last) < 0)
 		*t = before;

@@ -1,47 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The service's own rows of the sandboxes that it started. */
 #include <errno.h>
-#include <string.h>
 
 #include "base/sandbox_id.h"
 #include "store/sql.h"
-#include "store/store_list.h"
 #include "store/store_service.h"
 
 #define READING "reading a sandbox of the service"
 #define WRITING "recording a sandbox of the service"
-#define COLUMNS "sandbox_id, owner_uid, owner, metadata, timeout_ms, made_ms"
-
-static const char *word(sqlite3_stmt *stmt, int column)
-{
-	const char *text = sbx_sql_text(stmt, column);
-
-	return text ? text : "";
-}
-
-/* Call @fn for each row of @stmt. 0, @fn's or -errno. */
-static int each(struct sbx_store *store, sqlite3_stmt *stmt, sbx_store_api_sandbox_fn fn,
-		void *userdata, struct sbx_err *err, int *n)
-{
-	int rc;
-
-	while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
-		const struct sbx_store_api_sandbox s = {
-			.sandbox_id = word(stmt, 0),
-			.owner_uid = (uid_t)sqlite3_column_int64(stmt, 1),
-			.owner = word(stmt, 2),
-			.metadata_json = word(stmt, 3),
-			.timeout_ms = sqlite3_column_int64(stmt, 4),
-			.made_ms = sqlite3_column_int64(stmt, 5),
-		};
-		int r = fn(&s, userdata);
-
-		if (r)
-			return r;
-		++*n;
-	}
-	return rc == SQLITE_DONE ? 0 : sbx_sql_error(store->db, rc, READING, err);
-}
 
 static int unknown(const char *id, struct sbx_err *err)
 {
@@ -53,8 +19,7 @@ static int check(const struct sbx_store_api_sandbox *s, struct sbx_err *err)
 {
 	int r = sbx_sql_check_text(s->owner, SBX_STORE_SERVICE_TEXT_MAX, "the owner", err);
 
-	if (strlen(s->sandbox_id) != SBX_ID_LEN ||
-	    strspn(s->sandbox_id, "0123456789abcdef") != SBX_ID_LEN) {
+	if (!sbx_id_is_valid(s->sandbox_id)) {
 		sbx_err_set(err, "an id has %d of the digits 0-9 and a-f", SBX_ID_LEN);
 		return -EINVAL;
 	}
@@ -97,16 +62,28 @@ int sbx_store_api_sandbox_get(struct sbx_store *store, const char *sandbox_id,
 			      sbx_store_api_sandbox_fn fn, void *userdata, struct sbx_err *err)
 {
 	SBX_AUTO_STMT sqlite3_stmt *stmt = NULL;
-	int n = 0,
-	    r = sbx_sql_prepare(store->db,
-			    "SELECT " COLUMNS " FROM api_sandbox WHERE sandbox_id = ?1", READING,
-			    err, &stmt);
+	struct sbx_store_api_sandbox s;
+	int rc, r = sbx_sql_prepare(store->db,
+				    "SELECT sandbox_id, owner_uid, owner, metadata, timeout_ms, "
+				    "made_ms FROM api_sandbox WHERE sandbox_id = ?1",
+				    READING, err, &stmt);
 
 	if (r)
 		return r;
 	sqlite3_bind_text(stmt, 1, sandbox_id, -1, SQLITE_STATIC);
-	r = each(store, stmt, fn, userdata, err, &n);
-	return r || n ? r : unknown(sandbox_id, err);
+	rc = sqlite3_step(stmt);
+	if (rc != SQLITE_ROW)
+		return rc == SQLITE_DONE ? unknown(sandbox_id, err) :
+					   sbx_sql_error(store->db, rc, READING, err);
+	s = (struct sbx_store_api_sandbox){
+		.sandbox_id = sbx_sql_word(stmt, 0),
+		.owner_uid = (uid_t)sqlite3_column_int64(stmt, 1),
+		.owner = sbx_sql_word(stmt, 2),
+		.metadata_json = sbx_sql_word(stmt, 3),
+		.timeout_ms = sqlite3_column_int64(stmt, 4),
+		.made_ms = sqlite3_column_int64(stmt, 5),
+	};
+	return fn(&s, userdata);
 }
 
 /* Run @sql, whose parameters are the id and a number, on the one row of @id. */
@@ -137,23 +114,4 @@ int sbx_store_api_sandbox_remove(struct sbx_store *store, const char *sandbox_id
 				 struct sbx_err *err)
 {
 	return change(store, "DELETE FROM api_sandbox WHERE sandbox_id = ?1", sandbox_id, 0, err);
-}
-
-/* From the live sandboxes, of which there are few, whatever has ended. */
-int sbx_store_api_sandboxes_due(struct sbx_store *store, int64_t before_ms,
-				sbx_store_api_sandbox_fn fn, void *userdata, struct sbx_err *err)
-{
-	SBX_AUTO_STMT sqlite3_stmt *stmt = NULL;
-	int n = 0, r = sbx_sql_prepare(store->db,
-				       "SELECT " COLUMNS " FROM sandbox AS s "
-				       "CROSS JOIN api_sandbox AS a ON a.sandbox_id = s.id "
-				       "WHERE s.ended_ms IS NULL AND timeout_ms < ?1 "
-				       "ORDER BY timeout_ms LIMIT ?2",
-				       READING, err, &stmt);
-
-	if (r)
-		return r;
-	sqlite3_bind_int64(stmt, 1, before_ms);
-	sqlite3_bind_int64(stmt, 2, SBX_STORE_PAGE);
-	return each(store, stmt, fn, userdata, err, &n);
 }

@@ -69,12 +69,11 @@ int sbx_store_audit_page(struct sbx_store *store, const struct sbx_store_audit_f
 		return r;
 	sbx_sql_bind_int(&b, filter->n_max ? filter->n_max : SBX_STORE_PAGE);
 	while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
-		const char *principal = sbx_sql_text(stmt, 2), *action = sbx_sql_text(stmt, 3);
 		const struct sbx_store_audit a = {
 			.id = sqlite3_column_int64(stmt, 0),
 			.at_ms = sqlite3_column_int64(stmt, 1),
-			.principal = principal ? principal : "",
-			.action = action ? action : "",
+			.principal = sbx_sql_word(stmt, 2),
+			.action = sbx_sql_word(stmt, 3),
 			.object = sbx_sql_text(stmt, 4),
 			.before_json = sbx_sql_text(stmt, 5),
 			.after_json = sbx_sql_text(stmt, 6),

@@ -350,10 +350,7 @@ int sbx_store_denies_each(struct sbx_store *store, enum sbx_store_denies_by by,
 	sbx_sql_where_text(&where, "workspace = ?", filter->workspace);
 	sbx_sql_where_text(&where, "reason = ?", filter->reason);
 	if (filter->by_owner)
-		sbx_sql_where_int(&where,
-				  "sandbox_id IN (SELECT sandbox_id FROM api_sandbox "
-				  "WHERE owner_uid = ?)",
-				  filter->owner_uid);
+		sbx_sql_where_int(&where, SBX_SQL_IS_OWNED("sandbox_id"), filter->owner_uid);
 	r = sbx_sql_where_prepare(store->db, grouped[by], &where,
 				  "GROUP BY 1 ORDER BY n DESC, last DESC LIMIT ?) AS s "
 				  "JOIN sandbox_egress_event AS e ON e.id = s.last "

@@ -17,22 +17,14 @@
 	"cpu_us, memory_peak_bytes, cpu_pressure_us, memory_pressure_us, io_pressure_us, "         \
 	"n_events, generation, air_gapped, allow_out, deny_out FROM sandbox"
 
-/* A text that the table says is there. */
-static const char *word(sqlite3_stmt *stmt, int column)
-{
-	const char *text = sbx_sql_text(stmt, column);
-
-	return text ? text : "";
-}
-
 static void to_row(sqlite3_stmt *stmt, struct sbx_store_sandbox_row *s)
 {
 	*s = (struct sbx_store_sandbox_row){
 		.cursor = sqlite3_column_int64(stmt, 0),
-		.id = word(stmt, 1),
-		.profile = word(stmt, 2),
-		.state = word(stmt, 3),
-		.command_json = word(stmt, 4),
+		.id = sbx_sql_word(stmt, 1),
+		.profile = sbx_sql_word(stmt, 2),
+		.state = sbx_sql_word(stmt, 3),
+		.command_json = sbx_sql_word(stmt, 4),
 		.analysis_id = sbx_sql_text(stmt, 5),
 		.workspace = sbx_sql_text(stmt, 6),
 		.policy_hash = sbx_sql_text(stmt, 7),
@@ -53,8 +45,8 @@ static void to_row(sqlite3_stmt *stmt, struct sbx_store_sandbox_row *s)
 		.n_events = sqlite3_column_int64(stmt, 22),
 		.generation = sqlite3_column_int64(stmt, 23),
 		.air_gapped = sqlite3_column_int(stmt, 24) != 0,
-		.allow_json = word(stmt, 25),
-		.deny_json = word(stmt, 26),
+		.allow_json = sbx_sql_word(stmt, 25),
+		.deny_json = sbx_sql_word(stmt, 26),
 	};
 }
 
@@ -107,9 +99,7 @@ int sbx_store_sandboxes_each(struct sbx_store *store, const struct sbx_store_san
 		sbx_sql_where_int(&where, few ? "+rowid < ?" : "rowid < ?", filter->before);
 	if (filter->by_owner)
 		sbx_sql_where_int(&where,
-				  few && !live ? "id IN (SELECT sandbox_id FROM api_sandbox "
-						 "WHERE owner_uid = ?)" :
-						 OWNED,
+				  few && !live ? SBX_SQL_IS_OWNED("id") : OWNED,
 				  filter->owner_uid);
 	sbx_sql_where_text(&where, few ? "+workspace = ?" : "workspace = ?", filter->workspace);
 	sbx_sql_where_text(&where, few ? "+analysis_id = ?" : "analysis_id = ?",

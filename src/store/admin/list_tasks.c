@@ -17,10 +17,7 @@ int sbx_store_tasks_each(struct sbx_store *store, const struct sbx_store_task_fi
 	sbx_sql_where_text(&where, "sandbox_id = ?", filter->sandbox_id);
 	sbx_sql_where_text(&where, "workspace = ?", filter->workspace);
 	if (filter->by_owner)
-		sbx_sql_where_int(&where,
-				  "sandbox_id IN (SELECT sandbox_id FROM api_sandbox "
-				  "WHERE owner_uid = ?)",
-				  filter->owner_uid);
+		sbx_sql_where_int(&where, SBX_SQL_IS_OWNED("sandbox_id"), filter->owner_uid);
 	if (filter->id > 0)
 		sbx_sql_where_int(&where, "id = ?", filter->id);
 	if (filter->before > 0)

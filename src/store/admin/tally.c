@@ -5,12 +5,6 @@
 
 #define COUNTING "counting"
 
-int sbx_store_tally_last(struct sbx_store *store, struct sbx_err *err, int64_t *ret_id)
-{
-	return sbx_sql_int(store->db, "SELECT coalesce(max(id), 0) FROM sandbox_egress_event",
-			   COUNTING, err, ret_id);
-}
-
 int sbx_store_tally_events(struct sbx_store *store, int64_t after, uint32_t n_max,
 			   void (*fn)(const char *action, const char *reason, int64_t n,
 				      void *userdata),
@@ -29,9 +23,7 @@ int sbx_store_tally_events(struct sbx_store *store, int64_t after, uint32_t n_ma
 	sqlite3_bind_int64(stmt, 1, after);
 	sqlite3_bind_int64(stmt, 2, n_max);
 	while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
-		const char *action = sbx_sql_text(stmt, 0), *reason = sbx_sql_text(stmt, 1);
-
-		fn(action ? action : "", reason ? reason : "", sqlite3_column_int64(stmt, 2),
+		fn(sbx_sql_word(stmt, 0), sbx_sql_word(stmt, 1), sqlite3_column_int64(stmt, 2),
 		   userdata);
 		if (sqlite3_column_int64(stmt, 3) > last)
 			last = sqlite3_column_int64(stmt, 3);
@@ -53,10 +45,7 @@ int sbx_store_tally_live(struct sbx_store *store,
 
 	if (r)
 		return r;
-	while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
-		const char *state = sbx_sql_text(stmt, 0);
-
-		fn(state ? state : "", sqlite3_column_int64(stmt, 1), userdata);
-	}
+	while ((rc = sqlite3_step(stmt)) == SQLITE_ROW)
+		fn(sbx_sql_word(stmt, 0), sqlite3_column_int64(stmt, 1), userdata);
 	return rc == SQLITE_DONE ? 0 : sbx_sql_error(store->db, rc, COUNTING, err);
 }

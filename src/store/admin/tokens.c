@@ -11,13 +11,6 @@
 	"SELECT name, hash, role, workspace, created_by, created_ms, expires_ms, last_used_ms "    \
 	"FROM api_token"
 
-static const char *word(sqlite3_stmt *stmt, int column)
-{
-	const char *text = sbx_sql_text(stmt, column);
-
-	return text ? text : "";
-}
-
 /* Call @fn for each row of @stmt. 0, @fn's or -errno. */
 static int each(struct sbx_store *store, sqlite3_stmt *stmt, sbx_store_token_fn fn, void *userdata,
 		struct sbx_err *err, int *n)
@@ -26,11 +19,11 @@ static int each(struct sbx_store *store, sqlite3_stmt *stmt, sbx_store_token_fn 
 
 	while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
 		const struct sbx_store_token t = {
-			.name = word(stmt, 0),
-			.hash = word(stmt, 1),
-			.role = word(stmt, 2),
+			.name = sbx_sql_word(stmt, 0),
+			.hash = sbx_sql_word(stmt, 1),
+			.role = sbx_sql_word(stmt, 2),
 			.workspace = sbx_sql_text(stmt, 3),
-			.created_by = word(stmt, 4),
+			.created_by = sbx_sql_word(stmt, 4),
 			.created_ms = sqlite3_column_int64(stmt, 5),
 			.expires_ms = sqlite3_column_int64(stmt, 6),
 			.last_used_ms = sqlite3_column_int64(stmt, 7),

@@ -231,8 +231,6 @@ static void test_sandboxes(void **state)
 					   .owner = "ann",
 					   .timeout_ms = 50,
 					   .made_ms = 7 };
-	const struct sbx_store_end end = { .state = SBX_STATE_DONE,
-					   .usage = SBX_STORE_USAGE_UNKNOWN };
 	struct told told = { 0 };
 
 	assert_int_equal(sbx_store_api_sandbox_get(store, ID, tell_sandbox, &told, &f->err),
@@ -248,26 +246,14 @@ static void test_sandboxes(void **state)
 		sbx_store_api_sandbox_get(store, "00000000000b", tell_sandbox, &told, &f->err), 0);
 	assert_string_equal(told.text,
 			    ID " 1000 ann {} 50 7;00000000000b 1000 ann {\"a\":\"b\"} 0 7;");
-	/* not recorded by the launcher yet */
-	told = (struct told){ 0 };
-	assert_int_equal(sbx_store_api_sandboxes_due(store, 51, tell_sandbox, &told, &f->err), 0);
-	assert_string_equal(told.text, "");
-	assert_int_equal(begin(store, ID, NULL), 0);
-	assert_int_equal(begin(store, "00000000000b", NULL), 0);
-	assert_int_equal(sbx_store_api_sandboxes_due(store, 50, tell_sandbox, &told, &f->err), 0);
-	assert_string_equal(told.text, "");
-	assert_int_equal(sbx_store_api_sandboxes_due(store, 51, tell_sandbox, &told, &f->err), 0);
-	assert_string_equal(told.text, ID " 1000 ann {} 50 7;");
 	assert_int_equal(sbx_store_api_sandbox_set_timeout(store, "00000000000b", 40, &f->err), 0);
-	told = (struct told){ 0 };
-	assert_int_equal(sbx_store_api_sandboxes_due(store, 51, tell_sandbox, &told, &f->err), 0);
-	assert_string_equal(told.text,
-			    "00000000000b 1000 ann {\"a\":\"b\"} 40 7;" ID " 1000 ann {} 50 7;");
-	assert_int_equal(sbx_store_sandbox_end(store, "00000000000b", &end, &f->err), 0);
 	assert_int_equal(sbx_store_api_sandbox_set_timeout(store, ID, 0, &f->err), 0);
 	told = (struct told){ 0 };
-	assert_int_equal(sbx_store_api_sandboxes_due(store, 51, tell_sandbox, &told, &f->err), 0);
-	assert_string_equal(told.text, "");
+	assert_int_equal(sbx_store_api_sandbox_get(store, ID, tell_sandbox, &told, &f->err), 0);
+	assert_int_equal(
+		sbx_store_api_sandbox_get(store, "00000000000b", tell_sandbox, &told, &f->err), 0);
+	assert_string_equal(told.text,
+			    ID " 1000 ann {} 0 7;00000000000b 1000 ann {\"a\":\"b\"} 40 7;");
 	assert_int_equal(sbx_store_api_sandbox_remove(store, ID, &f->err), 0);
 	assert_int_equal(sbx_store_api_sandbox_remove(store, ID, &f->err), SBX_STORE_E_UNKNOWN);
 	assert_int_equal(sbx_store_api_sandbox_set_timeout(store, ID, 1, &f->err),
@@ -346,9 +332,8 @@ static int sandbox_add(struct sbx_store *store, struct sbx_err *err)
 static int sandbox_get(struct sbx_store *store, struct sbx_err *err)
 {
 	struct told told = { 0 };
-	int r = sbx_store_api_sandbox_get(store, ID, tell_sandbox, &told, err);
 
-	return r ? r : sbx_store_api_sandboxes_due(store, 9, tell_sandbox, &told, err);
+	return sbx_store_api_sandbox_get(store, ID, tell_sandbox, &told, err);
 }
 
 static int sandbox_set(struct sbx_store *store, struct sbx_err *err)
