@@ -47,6 +47,7 @@ noinst_LIBRARIES += %reldir%/libsbx-daemon.a
 	%reldir%/hub/tally.c %reldir%/hub/tally.h \
 	%reldir%/hub/dir_watch.c %reldir%/hub/dir_watch.h \
 	%reldir%/http/call.h \
+	%reldir%/http/etag.c %reldir%/http/etag.h \
 	%reldir%/http/head.c \
 	%reldir%/http/listener.h \
 	%reldir%/http/reply.c \
@@ -73,7 +74,6 @@ noinst_LIBRARIES += %reldir%/libsbx-daemon.a
 	%reldir%/resources/session.c \
 	%reldir%/rows/audit_list.c \
 	%reldir%/rows/denials.c \
-	%reldir%/rows/etag.c %reldir%/rows/etag.h \
 	%reldir%/rows/events.c \
 	%reldir%/rows/followed.c %reldir%/rows/followed.h \
 	%reldir%/rows/routes.h \

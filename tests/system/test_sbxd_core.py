@@ -89,6 +89,16 @@ def test_a_chunked_body_has_the_same_limit(sbx):
         assert b" 413 " in out.split(b"\r\n")[0]
 
 
+def test_names_that_are_not_utf8_are_escaped(sbx):
+    name = os.path.join(sbx.work, os.fsdecode(b"a\xffb.yaml"))
+    with open(name, "w") as f:
+        f.write(NET)
+    os.chmod(name, 0o644)
+    with service(sbx) as s, running(sbx, args=["--profile", name]):
+        one = wait_for(lambda: s.get("/sandboxes?state=running")["items"])[0]
+        assert "a\\xffb" in one["profile"] and "a\\xffb" in s.get("/sandboxes/" + one["id"])["profile"]
+
+
 def test_a_live_sandbox_is_seen_and_changed(sbx):
     sbx.profile("net", NET)
     with service(sbx) as s, running(sbx, args=["--profile", "net", "--workspace", "w"]) as (p, _):
@@ -104,6 +114,9 @@ def test_a_live_sandbox_is_seen_and_changed(sbx):
         assert s.get(path)["allow_internet_access"] is False
         assert s.ask("PUT", path + "/network", {"allow_out": ["a b"]}, status=422).json["field"] == "allow_out[0]"
         assert s.get(path + "/network")["generation"] == 2
+        a = s.ask("PUT", path + "/network", {"air_gapped": True}, {"If-Match": '"g1", "g2"'}, status=200)
+        assert a.json["generation"] == 3
+        s.ask("PUT", path + "/network", {"air_gapped": True}, {"If-Match": 'W/"g3"'}, status=412)
         assert s.get("/sandboxes?workspace=other")["items"] == []
         s.ask("DELETE", path, status=204)
         assert p.wait(20) == 137

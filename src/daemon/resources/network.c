@@ -4,15 +4,16 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "daemon/http/etag.h"
 #include "daemon/resources/audit.h"
 #include "daemon/resources/daemon.h"
 #include "daemon/resources/print.h"
 #include "daemon/resources/resources.h"
 #include "daemon/resources/sandbox_find.h"
 
-static void print_etag(const json_t *from, char *out, size_t n_out)
+static void print_etag(const json_t *from, char ret_tag[SBX_ETAG_MAX])
 {
-	sbx_text_fit(out, n_out, "\"g%lld\"",
+	sbx_text_fit(ret_tag, SBX_ETAG_MAX, "\"g%lld\"",
 		     (long long)json_integer_value(json_object_get(from, "generation")));
 }
 
@@ -21,10 +22,10 @@ static void reply(struct sbx_call *call, const json_t *from)
 	static const char *const keys[] = { "generation", "cut",      "air_gapped",
 					    "allow_out",  "deny_out", NULL };
 	json_t *o = json_object();
-	char etag[32];
+	char etag[SBX_ETAG_MAX];
 
 	sbx_print_members(o, from, keys);
-	print_etag(from, etag, sizeof(etag));
+	print_etag(from, etag);
 	sbx_reply_header(call, "ETag", etag);
 	sbx_reply_json(call, 200, o);
 }
@@ -104,14 +105,14 @@ static void on_compared(void *userdata, int result, json_t *answer, const struct
 {
 	struct sbx_call *call = userdata;
 	const json_t *now = json_object_get(answer, "sandbox");
-	char etag[32];
+	char etag[SBX_ETAG_MAX];
 
 	if (result != 0) {
 		sbx_call_refused(call, result, answer, err);
 		return;
 	}
-	print_etag(now, etag, sizeof(etag));
-	if (strcmp(call->if_match, etag) == 0)
+	print_etag(now, etag);
+	if (sbx_etag_listed(call->if_match, etag, false))
 		change(call, now);
 	else
 		sbx_reply_problem(call, 412, "changed", NULL,

@@ -7,10 +7,11 @@
 #include <time.h>
 
 #include "base/text.h"
+#include "control/protocol.h"
 
 json_t *sbx_print_text(const char *s)
 {
-	return s ? json_string(s) : json_null();
+	return s ? sbx_control_text(s) : json_null();
 }
 
 json_t *sbx_print_json(const char *text)

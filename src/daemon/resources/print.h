@@ -10,7 +10,7 @@
 
 /* Rows of the database as objects of the API (docs/api-schemas.json). NULL: no memory. */
 
-json_t *sbx_print_text(const char *s);	  /* NULL is null */
+json_t *sbx_print_text(const char *s);	  /* NULL is null; other than UTF-8 is escaped */
 json_t *sbx_print_json(const char *text); /* stored JSON; what is none is null */
 json_t *sbx_print_number(int64_t v);	  /* SBX_STORE_NONE is null */
 json_t *sbx_print_time(int64_t ms);	  /* RFC 3339, UTC; below 1 is null */

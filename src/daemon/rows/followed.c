@@ -12,9 +12,9 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "daemon/http/etag.h"
 #include "daemon/hub/ask.h"
 #include "daemon/resources/daemon.h"
-#include "daemon/rows/etag.h"
 #include "store/store_list.h"
 
 #define LIVE_MAX     4096

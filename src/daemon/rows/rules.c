@@ -8,11 +8,11 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "daemon/http/etag.h"
 #include "daemon/resources/audit.h"
 #include "daemon/resources/daemon.h"
 #include "daemon/resources/print.h"
 #include "daemon/resources/sandbox_find.h"
-#include "daemon/rows/etag.h"
 #include "daemon/rows/followed.h"
 #include "daemon/rows/rows.h"
 #include "daemon/rows/scope.h"

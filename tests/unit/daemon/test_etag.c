@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "daemon/rows/etag.h"
+#include "daemon/http/etag.h"
 
 static void test_lists(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "daemon/rows/etag.h"
+#include "daemon/http/etag.h"
 
 #include <errno.h>
 #include <stdlib.h>

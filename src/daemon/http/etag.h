@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#ifndef SBX_DAEMON_ROWS_ETAG_H
-#define SBX_DAEMON_ROWS_ETAG_H
+#ifndef SBX_DAEMON_HTTP_ETAG_H
+#define SBX_DAEMON_HTTP_ETAG_H
 
 #include "daemon/http/call.h"
 
