@@ -5,18 +5,18 @@
 
 #include "base/cleanup.h"
 
-static const char *const names[] = { "none", "viewer", "operator", "admin" };
-_Static_assert(SBX_N_ELEMENTS(names) == SBX_N_ROLES, "a name for each role");
+const char *const sbx_role_names[] = { "none", "viewer", "operator", "admin", NULL };
+_Static_assert(SBX_N_ELEMENTS(sbx_role_names) == SBX_N_ROLES + 1, "a name for each role");
 
 const char *sbx_role_str(enum sbx_role role)
 {
-	return (unsigned)role < SBX_N_ROLES ? names[role] : "?";
+	return (unsigned)role < SBX_N_ROLES ? sbx_role_names[role] : "?";
 }
 
 int sbx_role_parse(const char *name)
 {
 	for (int i = SBX_ROLE_VIEWER; i < SBX_N_ROLES; i++)
-		if (strcmp(name, names[i]) == 0)
+		if (strcmp(name, sbx_role_names[i]) == 0)
 			return i;
 	return -1;
 }

@@ -16,6 +16,8 @@ enum sbx_role {
 	SBX_ROLE_ADMIN,	   /* changes floors, tokens and what belongs to no workspace */
 	SBX_N_ROLES,
 };
+/* By enum sbx_role; NULL ends them. */
+extern const char *const sbx_role_names[SBX_N_ROLES + 1];
 const char *sbx_role_str(enum sbx_role role); /* "none", "viewer", ... */
 /* The role of that name, or -1. Not "none". */
 int sbx_role_parse(const char *name);

@@ -9,16 +9,6 @@
 #include "daemon/rows/routes.h"
 #include "policy/forms/option_form.h"
 
-#define QUERY(f) .query = (f), .n_query = SBX_N_ELEMENTS(f)
-#define BODY(f)	 .body = (f), .n_body = SBX_N_ELEMENTS(f)
-
-/* Of every list. */
-#define PAGE                                                                                       \
-	{ "limit", SBX_FIELD_INTEGER, .min = 1, .max = 1000, .help = "items of a page; 100" },     \
-	{                                                                                          \
-		"cursor", SBX_FIELD_INTEGER, .min = 1, .help = "next_cursor of the page before"    \
-	}
-
 static const char *const states[] = {
 	"live",	  "preparing", "running",    "done", "failed_safety_setup", "failed_policy", "lost",
 	"killed", "timed_out", "oom_killed", NULL
@@ -31,7 +21,7 @@ static const struct sbx_field login_query[] = {
 static const struct sbx_field sandboxes_query[] = {
 	{ "state", .words = states, .help = "of this state; live: has not ended" },
 	{ "workspace", .help = "of this workspace" },
-	PAGE,
+	SBX_ROWS_PAGE,
 };
 
 static const struct sbx_field network_body[] = {
@@ -109,11 +99,11 @@ static const struct sbx_field timeout_body[] = {
 	  .help = "seconds from now" },
 };
 
-static const char *const roles[] = { "viewer", "operator", "admin", NULL };
 static const struct sbx_field token_body[] = {
 	{ "name", .required = true, .n_max = 128, .check = sbx_workspace_check,
 	  .help = "the program's: printable ASCII without spaces and \"/\"" },
-	{ "role", .required = true, .words = roles, .help = "what it may do" },
+	{ "role", .required = true, .words = sbx_role_names + SBX_ROLE_VIEWER,
+	  .help = "what it may do" },
 	{ "workspace", .n_max = SBX_WORKSPACE_MAX - 1, .check = sbx_workspace_check,
 	  .help = "it sees and changes this one alone" },
 	{ "expires_s", SBX_FIELD_INTEGER, .min = 1, .max = INT64_C(100) * 366 * 86400,
@@ -122,7 +112,7 @@ static const struct sbx_field token_body[] = {
 static const struct sbx_field audit_query[] = {
 	{ "principal", .help = "by this caller" },
 	{ "object", .help = "of this object" },
-	PAGE,
+	SBX_ROWS_PAGE,
 };
 
 static const struct sbx_route rows[] = {
@@ -146,15 +136,15 @@ static const struct sbx_route rows[] = {
 	{ SBX_POST, SBX_ROLE_OPERATOR, "/session/links", "postSessionLink", .status = 201,
 	  .answer = "SessionLink", .help = "make a link that opens the page for the caller, once",
 	  .run = sbx_post_session_link },
-	{ SBX_GET, SBX_ROLE_NONE, "/login", "getLogin", QUERY(login_query), .status = 303,
+	{ SBX_GET, SBX_ROLE_NONE, "/login", "getLogin", SBX_ROWS_QUERY(login_query), .status = 303,
 	  .help = "use a link: set the session's cookie, and lead to the page",
 	  .run = sbx_get_login },
 	{ SBX_POST, SBX_ROLE_VIEWER, "/session/logout", "postSessionLogout", .status = 204,
 	  .help = "end the caller's session", .run = sbx_post_session_logout },
-	{ SBX_GET, SBX_ROLE_VIEWER, "/sandboxes", "listSandboxes", QUERY(sandboxes_query),
+	{ SBX_GET, SBX_ROLE_VIEWER, "/sandboxes", "listSandboxes", SBX_ROWS_QUERY(sandboxes_query),
 	  .status = 200, .answer = "Sandbox", .is_list = true,
 	  .help = "list sandboxes, the newest first", .run = sbx_list_sandboxes },
-	{ SBX_POST, SBX_ROLE_OPERATOR, "/sandboxes", "createSandbox", BODY(start_body),
+	{ SBX_POST, SBX_ROLE_OPERATOR, "/sandboxes", "createSandbox", SBX_ROWS_BODY(start_body),
 	  .status = 201, .answer = "Sandbox",
 	  .example = "{\"profile\": \"none\", \"command\": [\"echo\", \"hello\"]}",
 	  .help = "start a sandbox; the answer comes when its command was released",
@@ -163,40 +153,41 @@ static const struct sbx_route rows[] = {
 	  .answer = "Sandbox", .help = "show a sandbox as it is now", .run = sbx_get_sandbox },
 	{ SBX_DELETE, SBX_ROLE_OPERATOR, "/sandboxes/{id}", "deleteSandbox", .status = 204,
 	  .help = "kill a sandbox", .run = sbx_delete_sandbox },
-	{ SBX_POST, SBX_ROLE_OPERATOR, "/sandboxes/{id}/timeout", "postTimeout", BODY(timeout_body),
-	  .status = 200, .answer = "Timeout", .help = "set when a sandbox is ended",
-	  .run = sbx_post_timeout },
-	{ SBX_GET, SBX_ROLE_VIEWER, "/sandboxes/{id}/output", "getOutput", QUERY(output_query),
-	  .status = 200, .answer = "Output", .streams = true,
+	{ SBX_POST, SBX_ROLE_OPERATOR, "/sandboxes/{id}/timeout", "postTimeout",
+	  SBX_ROWS_BODY(timeout_body), .status = 200, .answer = "Timeout",
+	  .help = "set when a sandbox is ended", .run = sbx_post_timeout },
+	{ SBX_GET, SBX_ROLE_VIEWER, "/sandboxes/{id}/output", "getOutput",
+	  SBX_ROWS_QUERY(output_query), .status = 200, .answer = "Output", .streams = true,
 	  .help = "read what a sandbox wrote to its standard output and error",
 	  .run = sbx_get_output },
-	{ SBX_POST, SBX_ROLE_OPERATOR, "/sandboxes/{id}/exec", "postExec", BODY(exec_body),
+	{ SBX_POST, SBX_ROLE_OPERATOR, "/sandboxes/{id}/exec", "postExec", SBX_ROWS_BODY(exec_body),
 	  .status = 200, .answer = "Exec", .streams = true,
 	  .example = "{\"command\": [\"ls\", \"-l\"]}",
 	  .help = "run a further command in a sandbox", .run = sbx_post_exec },
 	{ SBX_GET, SBX_ROLE_VIEWER, "/sandboxes/{id}/network", "getNetwork", .status = 200,
 	  .answer = "Network", .help = "show the live lists and the air gap",
 	  .run = sbx_get_network },
-	{ SBX_PUT, SBX_ROLE_OPERATOR, "/sandboxes/{id}/network", "putNetwork", BODY(network_body),
-	  .status = 200, .answer = "Network", .example = "{\"air_gapped\": true}",
+	{ SBX_PUT, SBX_ROLE_OPERATOR, "/sandboxes/{id}/network", "putNetwork",
+	  SBX_ROWS_BODY(network_body), .status = 200, .answer = "Network",
+	  .example = "{\"air_gapped\": true}",
 	  .help = "change what a sandbox may reach, and cut what it may not",
 	  .run = sbx_put_network },
 	{ SBX_GET, SBX_ROLE_ADMIN, "/tokens", "listTokens", .status = 200, .answer = "Token",
 	  .is_list = true, .help = "list the tokens", .run = sbx_list_tokens },
-	{ SBX_POST, SBX_ROLE_ADMIN, "/tokens", "addToken", BODY(token_body), .status = 201,
+	{ SBX_POST, SBX_ROLE_ADMIN, "/tokens", "addToken", SBX_ROWS_BODY(token_body), .status = 201,
 	  .answer = "NewToken", .help = "make a token; its text is in this answer alone",
 	  .run = sbx_add_token },
 	{ SBX_DELETE, SBX_ROLE_ADMIN, "/tokens/{token}", "deleteToken", .status = 204,
 	  .help = "remove a token; its streams and sessions end", .run = sbx_delete_token },
-	{ SBX_GET, SBX_ROLE_ADMIN, "/audit", "listAudit", QUERY(audit_query), .status = 200,
-	  .answer = "Audit", .is_list = true, .help = "list changes, the newest first",
-	  .run = sbx_list_audit },
+	{ SBX_GET, SBX_ROLE_ADMIN, "/audit", "listAudit", SBX_ROWS_QUERY(audit_query),
+	  .status = 200, .answer = "Audit", .is_list = true,
+	  .help = "list changes, the newest first", .run = sbx_list_audit },
 	SBX_ROWS_ROUTES{ SBX_GET, SBX_ROLE_VIEWER, "/sandboxes/{id}/metrics", "getSandboxMetrics",
 			 .status = 200, .answer = "Usage",
 			 .help = "tell what a sandbox uses; of an ended one, what it used",
 			 .run = sbx_get_sandbox_metrics },
-	{ SBX_POST, SBX_ROLE_VIEWER, "/explain", "explain", BODY(explain_body), .status = 200,
-	  .answer = "Explanation",
+	{ SBX_POST, SBX_ROLE_VIEWER, "/explain", "explain", SBX_ROWS_BODY(explain_body),
+	  .status = 200, .answer = "Explanation",
 	  .example = "{\"profile\": \"build\", \"protocol\": \"tcp\", \"host\": \"pypi.org\", "
 		     "\"port\": 443}",
 	  .help = "say whether a sandbox may do something, and which rule decides",
