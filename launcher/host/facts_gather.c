@@ -224,18 +224,11 @@ static char *installed_dir(const char *exe_dir, const char *compiled)
 
 static int gather_installation(struct sbx_facts *f)
 {
-	char exe[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-	char *slash = NULL;
+	char buf[PATH_MAX];
+	const char *exe_dir = sbx_proc_exe_dir(buf, sizeof(buf)) == 0 ? buf : NULL;
 
-	if (n > 0) {
-		exe[n] = '\0';
-		slash = strrchr(exe, '/');
-		if (slash)
-			*slash = '\0';
-	}
-	f->libexec_dir = installed_dir(slash ? exe : NULL, SBX_PKGLIBEXECDIR);
-	f->data_dir = installed_dir(slash ? exe : NULL, SBX_PKGDATADIR);
+	f->libexec_dir = installed_dir(exe_dir, SBX_PKGLIBEXECDIR);
+	f->data_dir = installed_dir(exe_dir, SBX_PKGDATADIR);
 	return f->libexec_dir && f->data_dir ? 0 : -ENOMEM;
 }
 

@@ -266,18 +266,13 @@ static void gather_programs(struct sbx_doctor_facts *f, const char *libexec_dir)
 {
 	static const char *const required[] = { "sbx-init", "sbx-broker", "sbx-tls" };
 	char self[4096];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	char *slash;
 
 	sbx_text_cut(f->libexec_dir, sizeof(f->libexec_dir), "%s", libexec_dir);
 	for (size_t i = 0; i < SBX_N_ELEMENTS(required); i++)
 		add_program(f, libexec_dir, required[i], false);
 	add_program(f, libexec_dir, "sbx-scope", true);
-	self[n > 0 ? n : 0] = '\0';
-	slash = strrchr(self, '/');
-	if (!slash)
+	if (sbx_proc_exe_dir(self, sizeof(self)) < 0)
 		return;
-	*slash = '\0';
 	add_program(f, self, "sbxd", true);
 	add_program(f, libexec_dir, "sbx-output", is_missing(f, "sbxd"));
 }

@@ -6,6 +6,7 @@
  * One process, one thread, one loop. Only this file prints errors, on standard error.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +30,7 @@
 #include "daemon/start/start.h"
 #include "launcher/host/facts_gather.h"
 #include "launcher/rules/database.h"
+#include "sys/fs/file_text.h"
 #include "sys/process/proc.h"
 #include "sys/systemd/notify.h"
 
@@ -110,15 +112,12 @@ static int open_counter(struct sbx_daemon *d, struct sbx_err *err)
 /* sbxctl of the same installation. */
 static int find_sbxctl(struct sbx_daemon *d)
 {
-	char exe[4096];
-	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-	char *slash;
+	char dir[4096];
+	int r = sbx_proc_exe_dir(dir, sizeof(dir));
 
-	if (n < 0)
-		return -errno;
-	exe[n] = '\0';
-	slash = strrchr(exe, '/');
-	if (asprintf(&d->sbxctl, "%.*s/sbxctl", slash ? (int)(slash - exe) : 0, exe) < 0)
+	if (r < 0)
+		return r;
+	if (asprintf(&d->sbxctl, "%s/sbxctl", dir) < 0)
 		d->sbxctl = NULL;
 	return d->sbxctl ? 0 : -ENOMEM;
 }
@@ -159,13 +158,12 @@ static int open_starts(struct sbx_daemon *d)
 
 static char *read_pem(const char *path, struct sbx_err *err)
 {
-	SBX_AUTO_FCLOSE FILE *f = fopen(path, "re");
-	SBX_AUTO_FREE char *text = calloc(1, PEM_MAX);
-	size_t n = f && text ? fread(text, 1, PEM_MAX, f) : 0;
+	SBX_AUTO_FREE char *text = malloc(PEM_MAX);
+	ssize_t n = text ? sbx_file_text_read(AT_FDCWD, path, text, PEM_MAX) : -ENOMEM;
 
-	if (n > 0 && n < PEM_MAX)
+	if (n > 0 && n < PEM_MAX - 1)
 		return sbx_steal_ptr(&text);
-	sbx_err_set(err, "%s: %s", path, f ? "it is empty or too large" : strerror(errno));
+	sbx_err_set(err, "%s: %s", path, n < 0 ? strerror((int)-n) : "it is empty or too large");
 	return NULL;
 }
 

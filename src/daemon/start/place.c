@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "daemon/start/start.h"
+#include "sys/process/proc.h"
 #include "sys/systemd/datagram.h"
 
 #define JOB "job.yaml"
@@ -104,18 +105,10 @@ void sbx_place_remove(const struct sbx_facts *facts, const char *id)
 
 static int program_path(char *out, size_t n_out)
 {
-	char exe[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-	char *slash;
+	char dir[PATH_MAX];
+	int r = sbx_proc_exe_dir(dir, sizeof(dir));
 
-	if (n < 0)
-		return -errno;
-	exe[n] = '\0';
-	slash = strrchr(exe, '/');
-	if (!slash)
-		return -ENOENT;
-	*slash = '\0';
-	return sbx_text_format(out, n_out, "%s/sbx-run", exe);
+	return r ? r : sbx_text_format(out, n_out, "%s/sbx-run", dir);
 }
 
 static int spawn(const char *path, char *const *argv, pid_t *ret_pid)

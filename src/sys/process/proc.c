@@ -86,6 +86,23 @@ pid_t sbx_proc_clone_into(uint64_t flags, int cgroup_fd, int *ret_pidfd, struct 
 	return -error;
 }
 
+int sbx_proc_exe_dir(char *out, size_t n_out)
+{
+	ssize_t n = readlink("/proc/self/exe", out, n_out);
+	char *slash;
+
+	if (n < 0)
+		return -errno;
+	if ((size_t)n == n_out)
+		return -ENAMETOOLONG;
+	out[n] = '\0';
+	slash = strrchr(out, '/');
+	if (!slash)
+		return -ENOENT;
+	*slash = '\0';
+	return 0;
+}
+
 void sbx_random_id(char ret_id[13])
 {
 	uint8_t bits[6];

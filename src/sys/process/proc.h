@@ -81,6 +81,9 @@ void sbx_proc_end(pid_t *pid);
 int sbx_proc_output(pid_t pid, int fd, uint64_t deadline_us, char *buf, size_t n_buf, size_t *ret_n,
 		    int *ret_status);
 
+/* The directory of this process's program. 0; -ENAMETOOLONG; -ENOENT: it has none; -errno. */
+int sbx_proc_exe_dir(char *out, size_t n_out);
+
 /* 12 hex digits from getrandom. */
 void sbx_random_id(char ret_id[13]);
 

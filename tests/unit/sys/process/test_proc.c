@@ -235,6 +235,20 @@ static void test_end(void **state)
 	assert_int_equal(failed, 0);
 }
 
+static void test_exe_dir(void **state)
+{
+	char dir[4096], small[8], exe[4200];
+	struct stat a, b;
+
+	(void)state;
+	assert_int_equal(sbx_proc_exe_dir(dir, sizeof(dir)), 0);
+	snprintf(exe, sizeof(exe), "%s/%s", dir, program_invocation_short_name);
+	assert_int_equal(stat(exe, &a), 0);
+	assert_int_equal(stat("/proc/self/exe", &b), 0);
+	assert_int_equal(a.st_ino, b.st_ino);
+	assert_int_equal(sbx_proc_exe_dir(small, sizeof(small)), -ENAMETOOLONG);
+}
+
 static void test_random_id(void **state)
 {
 	char a[13], b[13];
@@ -646,6 +660,7 @@ int main(void)
 		cmocka_unit_test(test_arrange_fds),
 		cmocka_unit_test(test_arrange_fds_edges),
 		cmocka_unit_test(test_end),
+		cmocka_unit_test(test_exe_dir),
 		cmocka_unit_test(test_random_id),
 		cmocka_unit_test(test_clocks),
 		cmocka_unit_test(test_clone),
