@@ -45,11 +45,11 @@ class UnixConnection(http.client.HTTPConnection):
 
 
 class TcpConnection(http.client.HTTPConnection):
-    """A connection in the network namespace of process @pid."""
+    """A connection in the network namespace of process @pid. @tls: its SSLContext, None: without TLS."""
 
-    def __init__(self, where, pid, timeout=20, source=None):
+    def __init__(self, where, pid, timeout=20, source=None, tls=None):
         super().__init__(*where, timeout=timeout)
-        self.pid, self.source = pid, source
+        self.pid, self.source, self.tls = pid, source, tls
 
     def connect(self):
         failed = []
@@ -69,6 +69,8 @@ class TcpConnection(http.client.HTTPConnection):
         t.join()
         if failed:
             raise failed[0]
+        if self.tls:
+            self.sock = self.tls.wrap_socket(self.sock, server_hostname=self.host)
 
 
 class Answer:
@@ -87,15 +89,16 @@ class Answer:
 class Api:
     """
     @where: the path of the socket, with @uid as that user; or (ADDRESS, PORT) in the network namespace of @pid, from the
-    address @source.
+    address @source, by @tls.
     """
 
-    def __init__(self, where, headers=None, uid=None, pid=None, source=None):
+    def __init__(self, where, headers=None, uid=None, pid=None, source=None, tls=None):
         self.where, self.headers, self.uid, self.pid, self.source = where, dict(headers or {}), uid, pid, source
+        self.tls = tls
 
     def connection(self, timeout=20):
         if isinstance(self.where, tuple):
-            return TcpConnection(self.where, self.pid, timeout, self.source)
+            return TcpConnection(self.where, self.pid, timeout, self.source, self.tls)
         return UnixConnection(self.where, timeout, self.uid)
 
     @functools.cached_property

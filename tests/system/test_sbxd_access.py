@@ -6,6 +6,8 @@ import json
 import os
 import re
 import sqlite3
+import ssl
+import subprocess
 import time
 
 import pytest
@@ -199,6 +201,47 @@ def test_a_proxy_does_not_lend_its_rights(sbx):
 def test_a_host_that_is_none(sbx):
     p = sbx.run(["--foreground", "--host", "a b"], [], program="bin/sbxd")
     assert p.rc == 1 and "--host a b" in p.err
+
+
+# --- TLS ---
+
+def certificate(sbx):
+    """A certificate for 127.0.0.1 and its key."""
+    paths = [sbx.put(name, "") for name in ("cert.pem", "key.pem")]
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                    "-out", paths[0], "-keyout", paths[1], "-days", "2", "-subj", "/CN=x",
+                    "-addext", "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
+    for path in paths:
+        os.chmod(path, 0o644)
+    return paths
+
+
+def test_tls(sbx):
+    token = new_token(sbx, "ci", "--role", "viewer")
+    cert, key = certificate(sbx)
+    tls = ssl.create_default_context(cafile=cert)
+    with service(sbx, ["--listen", f"0.0.0.0:{PORT}", "--tls-certificate", cert, "--tls-key", key]) as s:
+        assert s.tcp(PORT, token, tls=tls).get("/session")["role"] == "viewer"
+        with pytest.raises((http.client.HTTPException, OSError)):
+            s.tcp(PORT, token).send("GET", "/session")
+        link = ctl_json(sbx, "web")["url"]
+        assert link.startswith(f"https://127.0.0.1:{PORT}/login?")
+        a = s.tcp(PORT, tls=tls).ask("GET", link.split(str(PORT))[1], status=303)
+        name, *parts = a.headers["Set-Cookie"].split("; ")
+        assert "Secure" in parts
+        b = s.tcp(PORT, headers={"Cookie": name}, tls=tls)
+        assert b.ask("POST", "/session/logout", headers={"Origin": f"http://127.0.0.1:{PORT}"}, status=403)
+        b.ask("POST", "/session/logout", headers={"Origin": f"https://127.0.0.1:{PORT}"}, status=204)
+
+
+@pytest.mark.parametrize("key, says", [
+    ("/nonexistent", "No such file"), ("/etc", "directory"), ("/dev/null", "empty"), ("/dev/zero", "too large"),
+    ("/etc/passwd", "PEM"),
+])
+def test_a_key_that_is_none(sbx, key, says):
+    p = sbx.run(["--foreground", "--listen", f"127.0.0.1:{PORT}", "--tls-certificate", certificate(sbx)[0], "--tls-key", key],
+                [], program="bin/sbxd")
+    assert p.rc == 1 and says in p.err, p
 
 
 # --- rates ---
