@@ -6,6 +6,7 @@
 #include "policy/decide/rules.h"
 #include "policy/forms/units.h"
 #include "policy/lists/shipped.h"
+#include "policy/profile/net_entry.h"
 
 const char *sbx_rule_check_type(const char *s)
 {
@@ -65,4 +66,26 @@ bool sbx_rule_is_shipped(const struct sbx_store_rule *r)
 		if (strcmp(r->pattern, sbx_shipped_floors[i]) == 0)
 			return true;
 	return false;
+}
+
+const char *sbx_rule_floor_over(const char *allow)
+{
+	struct sbx_net_entry entry = { 0 };
+	struct sbx_err err = { 0 };
+	const char *found = NULL;
+
+	if (sbx_net_entry_parse(allow, SBX_PATTERN_ANY, false, &entry, &err) != 0)
+		return NULL;
+	for (size_t i = 0; sbx_shipped_floors[i] && !found; i++) {
+		struct sbx_net_entry floor = { 0 };
+
+		if (sbx_net_entry_parse(sbx_shipped_floors[i], SBX_PATTERN_ANY, true, &floor,
+					&err) != 0)
+			continue;
+		if (sbx_net_entry_covers(&floor, &entry))
+			found = sbx_shipped_floors[i];
+		sbx_net_entry_fini(&floor);
+	}
+	sbx_net_entry_fini(&entry);
+	return found;
 }

@@ -409,6 +409,17 @@ def test_rules(sbx):
     assert add(sbx, "--workspace", "shop", "--action", "allow", "a.test") > third  # no id comes again
 
 
+def test_a_rule_below_a_shipped_floor(sbx):
+    """The command says that it changes nothing; a deny, a wider name or a command is another matter."""
+    for pattern in ("ipinfo.io", "ipinfo.io:443", "*.ipinfo.io", "www.ipinfo.io"):
+        r = ctl(sbx, "rules", "add", "--workspace", "w", "--action", "allow", pattern)
+        assert r.rc == 0 and f"sbxctl: {pattern} stays refused by the floor" in r.err, r
+    for args in (["--action", "deny", "ipinfo.io"], ["--action", "allow", "notipinfo.io"],
+                 ["--action", "allow", "--type", "tool", "ipinfo.io"]):
+        r = ctl(sbx, "rules", "add", "--workspace", "w", *args)
+        assert r.rc == 0 and "floor" not in r.err, r
+
+
 @pytest.mark.parametrize("args, says", [
     (["--action", "allow", "a.test"], "say --workspace W, or --host"),
     (["--host", "--workspace", "w", "--action", "allow", "a.test"], "exclude each other"),

@@ -40,6 +40,13 @@ def test_net(sbx):
     assert other.requests == []
 
 
+def test_net_below_a_shipped_floor(sbx):
+    with Launcher(sbx, A, lambda _: CHANGED):
+        r = ctl(sbx, "net", A, "--allow", "ipinfo.io", "--allow", "a.test")
+        assert r.rc == 0 and r.err == "sbxctl: ipinfo.io stays refused by the floor ipinfo.io: the entry changes nothing\n", r
+        assert ctl(sbx, "net", A, "--deny", "ipinfo.io").err == ""
+
+
 def test_net_refused(sbx):
     with Launcher(sbx, A, lambda _: REFUSED) as launcher, Launcher(sbx, B, lambda _: CHANGED):
         r = ctl(sbx, "net", "aa", "--deny", "*.com")

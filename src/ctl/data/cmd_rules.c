@@ -10,6 +10,7 @@
 #include "ctl/data/rule_row.h"
 #include "ctl/frame/list.h"
 #include "ctl/frame/places.h"
+#include "ctl/live/ask.h"
 #include "launcher/rules/rule_check.h"
 #include "policy/forms/option_form.h"
 #include "policy/forms/units.h"
@@ -189,6 +190,8 @@ static int run_add(struct sbx_ctl *ctl)
 		return sbx_ctl_status(ctl, r, "the rule");
 	if (!ctl->out.json)
 		fprintf(ctl->out.f, "%lld\n", (long long)id);
+	if (strcmp(rule.type, "network") == 0 && strcmp(rule.action, "allow") == 0)
+		sbx_ctl_note_floor(rule.pattern);
 	return sbx_change_done(ctl, store, v->workspace, json_pack("{s:I}", "id", (json_int_t)id));
 }
 

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "ctl/frame/places.h"
+#include "launcher/rules/rule_check.h"
 
 #define LIVE_MAX 4096
 
@@ -158,4 +159,14 @@ void sbx_ctl_followed_print(const struct sbx_ctl *ctl, const struct sbx_ctl_foll
 		fprintf(stderr, "sbxctl: %zu sandbox%s, %lld flow%s cut\n", f->n_told,
 			f->n_told == 1 ? " follows" : "es follow", (long long)f->n_cut,
 			f->n_cut == 1 ? "" : "s");
+}
+
+void sbx_ctl_note_floor(const char *allow)
+{
+	const char *floor = sbx_rule_floor_over(allow);
+
+	if (floor)
+		fprintf(stderr,
+			"sbxctl: %s stays refused by the floor %s: the entry changes nothing\n",
+			allow, floor);
 }

@@ -36,4 +36,7 @@ json_t *sbx_ctl_followed_json(const struct sbx_ctl_followed *f);
 /* Print it as a sentence on standard error: "2 sandboxes follow, 3 flows cut". */
 void sbx_ctl_followed_print(const struct sbx_ctl *ctl, const struct sbx_ctl_followed *f);
 
+/* Say on standard error where a shipped floor refuses all that the network entry @allow allows. */
+void sbx_ctl_note_floor(const char *allow);
+
 #endif

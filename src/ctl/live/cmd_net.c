@@ -112,8 +112,9 @@ static void name_flag(struct sbx_err *err)
 
 static int run_net(struct sbx_ctl *ctl)
 {
+	const struct values *v = ctl->values;
 	char id[SBX_ID_LEN + 1];
-	json_t *answer = NULL, *request = request_of(ctl, ctl->values);
+	json_t *answer = NULL, *request = request_of(ctl, v);
 	int r;
 
 	if (!request)
@@ -121,6 +122,8 @@ static int run_net(struct sbx_ctl *ctl)
 	r = sbx_ctl_ask(ctl, ctl->argv[0], request, id, &answer);
 	if (r != SBX_CTL_DONE)
 		name_flag(&ctl->err);
+	for (size_t i = 0; r == SBX_CTL_DONE && i < v->n_allow; i++)
+		sbx_ctl_note_floor(v->allow[i]);
 	return r == SBX_CTL_DONE ? print_change(ctl, id, answer) : r;
 }
 

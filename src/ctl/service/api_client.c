@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -126,9 +127,9 @@ int sbx_api_ask(const char *socket_path, const char *method, const char *path, s
 	*ret_answer = NULL;
 	if (fd == -ENOENT || fd == -ECONNREFUSED || fd == -ENOTDIR) {
 		sbx_err_set(err,
-			    "no sbxd serves at %s: start it (systemctl start sbxd, or sbxd "
-			    "--foreground), or say --socket",
-			    socket_path);
+			    "no sbxd serves at %s: start it (systemctl %sstart sbxd.socket, or "
+			    "sbxd --foreground), or say --socket",
+			    socket_path, geteuid() == 0 ? "" : "--user ");
 		return SBX_API_E_NONE;
 	}
 	if (fd >= 0)
