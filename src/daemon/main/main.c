@@ -250,7 +250,7 @@ static int serve(struct sbx_daemon *d, const struct sbx_daemon_options *o, struc
 	r = r ? r : listen_all(d, http, o, err);
 	if (r == 0) {
 		sbx_notify_send(getenv("NOTIFY_SOCKET"), "READY=1");
-		if (o->foreground)
+		if (o->foreground || !getenv("NOTIFY_SOCKET"))
 			fprintf(stderr, "sbxd: ready\n");
 		alive = sbx_alive_start(d->base);
 		event_base_dispatch(d->base);
