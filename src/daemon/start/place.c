@@ -7,12 +7,10 @@
 #include <limits.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,7 +21,6 @@
 #include "sys/systemd/datagram.h"
 
 #define JOB "job.yaml"
-
 
 int sbx_start_dir(const struct sbx_facts *facts, const char *id, char *out, size_t n_out)
 {
@@ -160,7 +157,7 @@ int sbx_place_run(const struct sbx_facts *facts, const char *id, uint64_t max, i
 	if (fd >= 0)
 		return fd;
 	r = -errno;
-	waitpid(*ret_pid, NULL, 0);
+	sbx_proc_reap(ret_pid);
 	return r;
 }
 
