@@ -83,6 +83,17 @@ json_t *sbx_print_page(json_t *items_take, int64_t next)
 	return json_pack("{s:o, s:s?}", "items", items_take, "next_cursor", next ? cursor : NULL);
 }
 
+int sbx_page_add(struct sbx_page *p, json_t *item_take, int64_t cursor)
+{
+	if ((int64_t)json_array_size(p->items) == p->limit) {
+		json_decref(item_take);
+		p->next = p->last;
+		return 1;
+	}
+	p->last = cursor;
+	return json_array_append_new(p->items, item_take) == 0 ? 0 : -ENOMEM;
+}
+
 json_t *sbx_print_sandbox(const struct sbx_store_sandbox_row *s)
 {
 	json_t *o = json_object();

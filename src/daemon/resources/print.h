@@ -30,4 +30,14 @@ int64_t sbx_parse_time(const char *s);
 /* A page of a list: {"items", "next_cursor"}. @items is taken; @next 0: this was the last one. */
 json_t *sbx_print_page(json_t *items_take, int64_t next);
 
+/* A page while its items come. */
+struct sbx_page {
+	json_t *items;
+	int64_t limit;
+	int64_t last, next; /* cursors: of the last item; of the next page, 0: there is no more */
+};
+/* Adds an item. @cursor: what comes behind it. 0; 1: the page was full already, so there is more;
+ * -ENOMEM. */
+int sbx_page_add(struct sbx_page *p, json_t *item_take, int64_t cursor);
+
 #endif

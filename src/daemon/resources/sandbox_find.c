@@ -132,3 +132,13 @@ void sbx_call_store_failed(struct sbx_call *call, int r, const struct sbx_err *e
 		sbx_reply_problem(call, 503, "database", NULL, "%s",
 				  err->msg[0] ? err->msg : strerror(-r));
 }
+
+void sbx_call_page(struct sbx_call *call, struct sbx_page *page, int r, const struct sbx_err *err)
+{
+	if (r >= 0) {
+		sbx_reply_json(call, 200, sbx_print_page(page->items, page->next));
+		return;
+	}
+	json_decref(page->items);
+	sbx_call_store_failed(call, r, err);
+}

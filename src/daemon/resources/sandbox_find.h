@@ -4,6 +4,7 @@
 
 #include "daemon/http/call.h"
 #include "daemon/hub/ask.h"
+#include "daemon/resources/print.h"
 #include "store/store.h"
 
 /* The sandbox that a path names. */
@@ -29,5 +30,7 @@ void sbx_call_refused(struct sbx_call *call, int result, json_t *answer, const s
 void sbx_call_child_failed(struct sbx_call *call, int result, const struct sbx_err *err);
 /* Answers with the problem of a function of the store that failed. */
 void sbx_call_store_failed(struct sbx_call *call, int r, const struct sbx_err *err);
+/* Answers with the items that a function of the store gave, whose result is @r; takes them. */
+void sbx_call_page(struct sbx_call *call, struct sbx_page *page, int r, const struct sbx_err *err);
 
 #endif

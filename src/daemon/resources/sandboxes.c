@@ -20,9 +20,7 @@
 
 struct page {
 	struct sbx_call *call;
-	json_t *items;
-	int64_t limit, cursor;
-	int64_t next; /* 0: there is no more */
+	struct sbx_page page;
 };
 
 /* Of a live one, as its launcher told a moment ago. */
@@ -40,20 +38,14 @@ static int take_row(const struct sbx_store_sandbox_row *s, void *userdata)
 {
 	struct page *p = userdata;
 
-	if ((int64_t)json_array_size(p->items) == p->limit) {
-		p->next = p->cursor;
-		return 1;
-	}
-	p->cursor = s->cursor;
-	json_array_append_new(p->items, sbx_print_sandbox(s));
-	return 0;
+	return sbx_page_add(&p->page, sbx_print_sandbox(s), s->cursor);
 }
 
 /* The filter leaves what the caller sees; this judges each all the same, and adds the owners. */
 static int judge_rows(struct page *p, struct sbx_err *err)
 {
-	for (size_t i = json_array_size(p->items); i-- > 0;) {
-		json_t *sandbox = json_array_get(p->items, i);
+	for (size_t i = json_array_size(p->page.items); i-- > 0;) {
+		json_t *sandbox = json_array_get(p->page.items, i);
 		const char *workspace = json_string_value(json_object_get(sandbox, "workspace"));
 		uid_t owner;
 		int r = sbx_sandbox_owner(p->call->daemon->store, sandbox, &owner, err);
@@ -61,7 +53,7 @@ static int judge_rows(struct page *p, struct sbx_err *err)
 		if (r < 0)
 			return r;
 		if (!sbx_principal_sees(&p->call->principal, workspace, owner))
-			json_array_remove(p->items, i);
+			json_array_remove(p->page.items, i);
 		else
 			json_object_set_new(sandbox, "usage", usage(p, sandbox));
 	}
@@ -74,8 +66,8 @@ void sbx_list_sandboxes(struct sbx_call *call)
 	const char *state = sbx_call_text(call, "state"), *own = principal->workspace;
 	const char *workspace = sbx_call_text(call, "workspace");
 	struct page p = { .call = call,
-			  .items = json_array(),
-			  .limit = sbx_call_number(call, "limit", LIMIT) };
+			  .page = { .items = json_array(),
+				    .limit = sbx_call_number(call, "limit", LIMIT) } };
 	struct sbx_store_sandbox_filter filter = {
 		.live = state && strcmp(state, "live") == 0,
 		.state = state && strcmp(state, "live") != 0 ? state : NULL,
@@ -83,7 +75,7 @@ void sbx_list_sandboxes(struct sbx_call *call)
 		.by_owner = principal->own_only,
 		.owner_uid = principal->uid,
 		.before = sbx_call_number(call, "cursor", 0),
-		.n_max = (uint32_t)p.limit + 1,
+		.n_max = (uint32_t)p.page.limit + 1,
 	};
 	struct sbx_err err = { 0 };
 	int r = 0;
@@ -93,12 +85,7 @@ void sbx_list_sandboxes(struct sbx_call *call)
 		r = sbx_store_sandboxes_each(call->daemon->store, &filter, take_row, &p, &err);
 	if (r >= 0)
 		r = judge_rows(&p, &err);
-	if (r >= 0) {
-		sbx_reply_json(call, 200, sbx_print_page(p.items, p.next));
-	} else {
-		json_decref(p.items);
-		sbx_call_store_failed(call, r, &err);
-	}
+	sbx_call_page(call, &p.page, r, &err);
 }
 
 /* --- one --- */

@@ -45,10 +45,9 @@ static bool may_change(struct sbx_call *call, const char *workspace)
 /* --- the list --- */
 
 struct page {
-	json_t *items;
 	const char *workspace;
-	int64_t limit, offset, at;
-	bool more;
+	int64_t offset, at; /* rules to pass over; those that came */
+	struct sbx_page page;
 };
 
 /* Rules of the host come first. */
@@ -60,27 +59,22 @@ static int take_row(const struct sbx_store_rule *r, void *userdata)
 		return !p->workspace;
 	if (p->at++ < p->offset)
 		return 0;
-	if ((int64_t)json_array_size(p->items) == p->limit) {
-		p->more = true;
-		return 1;
-	}
-	json_array_append_new(p->items, sbx_print_rule(r));
-	return 0;
+	return sbx_page_add(&p->page, sbx_print_rule(r), p->at);
 }
 
 static void list_rules(struct sbx_call *call, const char *workspace)
 {
-	struct page p = { .items = json_array(),
-			  .workspace = workspace,
-			  .limit = sbx_call_number(call, "limit", SBX_ROWS_LIMIT),
-			  .offset = sbx_call_number(call, "cursor", 0) };
+	struct page p = { .workspace = workspace,
+			  .offset = sbx_call_number(call, "cursor", 0),
+			  .page = { .items = json_array(),
+				    .limit = sbx_call_number(call, "limit", SBX_ROWS_LIMIT) } };
 	struct sbx_err err = { 0 };
 	int r = sbx_store_rules_each(call->daemon->store, workspace, take_row, &p, &err);
 
 	if (r >= 0) {
-		sbx_reply_tagged(call, sbx_print_page(p.items, p.more ? p.offset + p.limit : 0));
+		sbx_reply_tagged(call, sbx_print_page(p.page.items, p.page.next));
 	} else {
-		json_decref(p.items);
+		json_decref(p.page.items);
 		sbx_call_store_failed(call, r, &err);
 	}
 }

@@ -30,27 +30,14 @@ static json_t *print(const struct sbx_store_task_row *t)
 	return o;
 }
 
-struct page {
-	json_t *items;
-	size_t limit;
-	int64_t last, next; /* next 0: there is no more */
-};
-
 static int take_row(const struct sbx_store_task_row *t, void *userdata)
 {
-	struct page *p = userdata;
-
-	if (json_array_size(p->items) == p->limit) {
-		p->next = p->last;
-		return 1;
-	}
-	p->last = t->id;
-	return json_array_append_new(p->items, print(t)) == 0 ? 0 : -ENOMEM;
+	return sbx_page_add(userdata, print(t), t->id);
 }
 
 void sbx_list_tasks(struct sbx_call *call)
 {
-	struct page p = { .limit = (size_t)sbx_call_number(call, "limit", SBX_ROWS_LIMIT) };
+	struct sbx_page p = { .limit = sbx_call_number(call, "limit", SBX_ROWS_LIMIT) };
 	struct sbx_store_task_filter filter = { .state = sbx_call_text(call, "state"),
 						.before = sbx_call_number(call, "cursor", 0),
 						.n_max = (uint32_t)p.limit + 1 };
@@ -65,12 +52,7 @@ void sbx_list_tasks(struct sbx_call *call)
 	filter.owner_uid = scope.owner_uid;
 	p.items = json_array();
 	r = sbx_store_tasks_each(call->daemon->store, &filter, take_row, &p, &err);
-	if (r >= 0) {
-		sbx_reply_json(call, 200, sbx_print_page(p.items, p.next));
-	} else {
-		json_decref(p.items);
-		sbx_call_store_failed(call, r, &err);
-	}
+	sbx_call_page(call, &p, r, &err);
 }
 
 /* --- a change --- */

@@ -35,16 +35,11 @@ static int take_row(const struct sbx_store_token *t, void *userdata)
 
 void sbx_list_tokens(struct sbx_call *call)
 {
-	json_t *items = json_array();
+	struct sbx_page p = { .items = json_array() };
 	struct sbx_err err = { 0 };
-	int r = sbx_store_tokens_each(call->daemon->store, take_row, items, &err);
+	int r = sbx_store_tokens_each(call->daemon->store, take_row, p.items, &err);
 
-	if (r == 0) {
-		sbx_reply_json(call, 200, sbx_print_page(items, 0));
-		return;
-	}
-	json_decref(items);
-	sbx_call_store_failed(call, r, &err);
+	sbx_call_page(call, &p, r, &err);
 }
 
 static void reply_failed(struct sbx_call *call, int r, const struct sbx_err *err)

@@ -26,9 +26,8 @@ static json_t *print(const struct sbx_store_workspace *w)
 
 struct page {
 	const struct sbx_principal *principal;
-	json_t *items;
-	int64_t limit, offset, at;
-	bool more;
+	int64_t offset, at; /* workspaces to pass over; those that came */
+	struct sbx_page page;
 };
 
 static int take_row(const struct sbx_store_workspace *w, void *userdata)
@@ -39,29 +38,19 @@ static int take_row(const struct sbx_store_workspace *w, void *userdata)
 		return 0;
 	if (p->at++ < p->offset)
 		return 0;
-	if ((int64_t)json_array_size(p->items) == p->limit) {
-		p->more = true;
-		return 1;
-	}
-	json_array_append_new(p->items, print(w));
-	return 0;
+	return sbx_page_add(&p->page, print(w), p->at);
 }
 
 void sbx_list_workspaces(struct sbx_call *call)
 {
 	struct page p = { .principal = &call->principal,
-			  .items = json_array(),
-			  .limit = sbx_call_number(call, "limit", SBX_ROWS_LIMIT),
-			  .offset = sbx_call_number(call, "cursor", 0) };
+			  .offset = sbx_call_number(call, "cursor", 0),
+			  .page = { .items = json_array(),
+				    .limit = sbx_call_number(call, "limit", SBX_ROWS_LIMIT) } };
 	struct sbx_err err = { 0 };
 	int r = sbx_store_workspaces_each(call->daemon->store, NULL, take_row, &p, &err);
 
-	if (r >= 0) {
-		sbx_reply_json(call, 200, sbx_print_page(p.items, p.more ? p.offset + p.limit : 0));
-	} else {
-		json_decref(p.items);
-		sbx_call_store_failed(call, r, &err);
-	}
+	sbx_call_page(call, &p.page, r, &err);
 }
 
 /* --- one --- */
