@@ -71,6 +71,9 @@ struct sbx_stream *sbx_reply_stream(struct sbx_call *call, void (*closed)(void *
 /* Sends an event. @id, @event: NULL leaves the line out. @data has no newline. 0; -ENOBUFS: the
  * client is too slow, the event was dropped. */
 int sbx_stream_send(struct sbx_stream *s, const char *event, const char *id, const char *data);
+/* The same with a JSON document, which is taken; NULL stands for no memory: -ENOMEM. */
+int sbx_stream_send_json(struct sbx_stream *s, const char *event, const char *id,
+			 json_t *data_take);
 /* Calls @more whenever the client has taken everything; it may send events, and end the stream. */
 void sbx_stream_pull(struct sbx_stream *s, void (*more)(void *userdata));
 /* Bytes that the client has not taken. */

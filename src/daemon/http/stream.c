@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "daemon/http/listener.h"
 #include "daemon/http/request.h"
 
@@ -206,6 +207,15 @@ int sbx_stream_send(struct sbx_stream *s, const char *event, const char *id, con
 	else
 		wake(s);
 	return e;
+}
+
+int sbx_stream_send_json(struct sbx_stream *s, const char *event, const char *id,
+			 json_t *data_take)
+{
+	SBX_AUTO_FREE char *text = data_take ? json_dumps(data_take, JSON_COMPACT) : NULL;
+
+	json_decref(data_take);
+	return text ? sbx_stream_send(s, event, id, text) : -ENOMEM;
 }
 
 void sbx_stream_pull(struct sbx_stream *s, void (*more)(void *userdata))

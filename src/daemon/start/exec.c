@@ -82,16 +82,6 @@ static void exec_free(struct exec *x)
 
 /* --- the answer --- */
 
-static void send_event(struct exec *x, const char *event, json_t *data_take)
-{
-	char *text = data_take ? json_dumps(data_take, JSON_COMPACT) : NULL;
-
-	json_decref(data_take);
-	if (text && x->stream)
-		sbx_stream_send(x->stream, event, NULL, text);
-	free(text);
-}
-
 static json_t *result(const struct exec *x)
 {
 	json_t *o =
@@ -120,7 +110,7 @@ static void send_part(struct output *o, bool all)
 
 	if (o->n > rest && data) {
 		sbx_chunk_set(data, "text", "base64", sbx_span(o->p, o->n - rest));
-		send_event(o->x, o->name, data);
+		sbx_stream_send_json(o->x->stream, o->name, NULL, data);
 	} else {
 		json_decref(data);
 	}
@@ -131,7 +121,7 @@ static void send_part(struct output *o, bool all)
 /* The last event. on_closed() frees @x. */
 static void end_stream(struct exec *x, json_t *data_take)
 {
-	send_event(x, "exit", data_take);
+	sbx_stream_send_json(x->stream, "exit", NULL, data_take);
 	x->exited = true;
 	for (int i = 0; i < 2; i++)
 		output_close(&x->outputs[i]);

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/text.h"
 #include "daemon/hub/dir_watch.h"
 #include "daemon/output/log_read.h"
@@ -166,13 +165,10 @@ struct follower {
 
 static void send_event(struct follower *f, const char *event, uint64_t next, json_t *data_take)
 {
-	char *text = data_take ? json_dumps(data_take, JSON_COMPACT) : NULL, id[24];
+	char id[24];
 
-	json_decref(data_take);
 	sbx_text_fit(id, sizeof(id), "%llu", (unsigned long long)next);
-	if (text)
-		sbx_stream_send(f->stream, event, id, text);
-	free(text);
+	sbx_stream_send_json(f->stream, event, id, data_take);
 }
 
 static void send_end(struct follower *f, uint64_t next, json_t *status)
