@@ -25,11 +25,6 @@ static json_t *planned(const struct sbx_show_facts *f)
 	return text ? json_loads(text, 0, NULL) : NULL;
 }
 
-static json_t *number_or_null(int64_t v)
-{
-	return v < 0 ? json_null() : json_integer(v);
-}
-
 static json_t *policy(const struct sbx_policy *p)
 {
 	json_t *list = json_array();
@@ -57,10 +52,11 @@ static json_t *usage(const struct sbx_cgroup_run *c)
 
 	if (c->dirs.command_fd >= 0)
 		sbx_cgroup_usage_read(c->dirs.command_fd, &u);
-	return json_pack("{s:o, s:o, s:o, s:o, s:o}", "cpu_us", number_or_null(u.cpu_us),
-			 "memory_peak_bytes", number_or_null(u.memory_peak_bytes), "pids_peak",
-			 number_or_null(u.pids_peak), "oom_kills", number_or_null(u.oom_kills),
-			 "pids_refused", number_or_null(u.pids_refused));
+	return json_pack("{s:o, s:o, s:o, s:o, s:o}", "cpu_us", sbx_control_number(u.cpu_us),
+			 "memory_peak_bytes", sbx_control_number(u.memory_peak_bytes), "pids_peak",
+			 sbx_control_number(u.pids_peak), "oom_kills",
+			 sbx_control_number(u.oom_kills), "pids_refused",
+			 sbx_control_number(u.pids_refused));
 }
 
 static json_t *selftest(const struct sbx_show_facts *f)
@@ -157,7 +153,7 @@ json_t *sbx_show_json(const struct sbx_show_facts *f)
 	json_object_set_new(sandbox, "state", json_string(f->state));
 	json_object_set_new(sandbox, "pid", json_integer(getpid()));
 	json_object_set_new(sandbox, "started_ms", json_integer(f->started_ms));
-	json_object_set_new(sandbox, "wall_left_ms", number_or_null(f->wall_left_ms));
+	json_object_set_new(sandbox, "wall_left_ms", sbx_control_number(f->wall_left_ms));
 	set_policy(sandbox, f);
 	json_object_set_new(sandbox, "flows", json_array());
 	json_object_set_new(sandbox, "flows_left_out", json_integer(0));

@@ -36,20 +36,15 @@ static void read_now(const struct sbx_usage_facts *f, struct sbx_cgroup_now *now
 	}
 }
 
-static json_t *number_or_null(int64_t v)
-{
-	return v < 0 ? json_null() : json_integer(v);
-}
-
 static json_t *print(const struct asker *a)
 {
 	return json_pack("{s:{s:o, s:o, s:o, s:o, s:n, s:I, s:I, s:I, s:I}}", "usage", "cpu_us",
-			 number_or_null(a->now.cpu_us), "memory_bytes",
-			 number_or_null(a->now.memory_bytes), "memory_peak_bytes",
-			 number_or_null(a->now.memory_peak_bytes), "pids",
-			 number_or_null(a->now.pids), "disk_bytes", "flows", (json_int_t)a->n_flows,
-			 "bytes_out", (json_int_t)a->bytes_out, "bytes_in", (json_int_t)a->bytes_in,
-			 "n_denied", (json_int_t)a->n_denies);
+			 sbx_control_number(a->now.cpu_us), "memory_bytes",
+			 sbx_control_number(a->now.memory_bytes), "memory_peak_bytes",
+			 sbx_control_number(a->now.memory_peak_bytes), "pids",
+			 sbx_control_number(a->now.pids), "disk_bytes", "flows",
+			 (json_int_t)a->n_flows, "bytes_out", (json_int_t)a->bytes_out, "bytes_in",
+			 (json_int_t)a->bytes_in, "n_denied", (json_int_t)a->n_denies);
 }
 
 static void on_flows(void *userdata, const struct sbx_msg_flow_list *page)

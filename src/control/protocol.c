@@ -91,6 +91,11 @@ json_t *sbx_control_text(const char *text)
 	return json_string(sbx_escape(text, strlen(text), clean, sizeof(clean)));
 }
 
+json_t *sbx_control_number(int64_t v)
+{
+	return v < 0 ? json_null() : json_integer(v);
+}
+
 char *sbx_control_print(const json_t *value, size_t n_max, size_t *ret_n)
 {
 	char *text = json_dumps(value, JSON_COMPACT), *line;

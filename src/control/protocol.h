@@ -41,6 +41,8 @@ json_t *sbx_control_parse(struct sbx_span line, struct sbx_err *err);
 /* @text as a JSON string. jansson takes UTF-8 alone: other text is escaped, and cut to 1023 bytes.
  * A new reference; NULL: no memory. */
 json_t *sbx_control_text(const char *text);
+/* @v; below 0 it is not known: null. */
+json_t *sbx_control_number(int64_t v);
 
 /* The value as one line with its newline, malloc'ed; *ret_n counts the newline and not the NUL.
  * NULL: no memory, or longer than @n_max. */
