@@ -127,7 +127,7 @@ tests_unit_daemon_test_sample_LDADD = \
 
 check_PROGRAMS += tests/unit/daemon/test_output
 tests_unit_daemon_test_output_SOURCES = tests/unit/daemon/test_output.c
-tests_unit_daemon_test_output_LDADD = %reldir%/libsbx-daemon.a %reldir%/libsbx-output.a src/base/libsbx-base.a $(JANSSON_LIBS) $(CMOCKA_LIBS)
+tests_unit_daemon_test_output_LDADD = %reldir%/libsbx-daemon.a %reldir%/libsbx-output.a policy/libsbx-policy.a src/base/libsbx-base.a $(JANSSON_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += tests/unit/daemon/test_audit_queue
 tests_unit_daemon_test_audit_queue_SOURCES = tests/unit/daemon/test_audit_queue.c tests/unit/store_world.h tests/unit/scratch.h
 tests_unit_daemon_test_audit_queue_LDADD = $(tests_unit_daemon_test_counter_LDADD)

@@ -18,10 +18,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "sys/process/proc.h"
 
 #define ENV_MAX	   64
 #define FIRST_ROOM 16384
-
 
 struct job {
 	struct job *next;
@@ -51,12 +51,9 @@ static void job_free(struct job *j)
 	for (size_t i = 0; i < SBX_N_ELEMENTS(events); i++)
 		if (events[i])
 			event_free(events[i]);
-	if (j->pid > 0) {
+	if (j->pid > 0)
 		kill(-j->pid, SIGKILL);
-		kill(j->pid, SIGKILL); /* before it had its group */
-		while (waitpid(j->pid, NULL, 0) < 0 && errno == EINTR)
-			;
-	}
+	sbx_proc_end(&j->pid); /* the group does not have it yet, if it was just made */
 	sbx_fd_close(j->pidfd);
 	sbx_fd_close(j->out_fd);
 	sbx_fd_close(j->err_fd);

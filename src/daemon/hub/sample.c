@@ -31,7 +31,6 @@ struct sbx_sampler {
 	struct event_base *base;
 	const char *runtime_dir;
 	struct event *tick;
-	bool ticks;
 	struct entry *buckets[BUCKETS];
 	size_t n, n_asking, at;
 };
@@ -103,10 +102,8 @@ static void on_tick(evutil_socket_t fd, short what, void *userdata)
 		visit(s, &s->buckets[s->at], now);
 		s->at = (s->at + 1) & (BUCKETS - 1);
 	}
-	if (s->n == 0) {
+	if (s->n == 0)
 		event_del(s->tick);
-		s->ticks = false;
-	}
 }
 
 static struct entry *add(struct sbx_sampler *s, const char *id)
@@ -123,8 +120,8 @@ static struct entry *add(struct sbx_sampler *s, const char *id)
 	e->next = *p;
 	*p = e;
 	s->n++;
-	if (!s->ticks)
-		s->ticks = event_add(s->tick, &interval) == 0;
+	if (!event_pending(s->tick, EV_TIMEOUT, NULL))
+		event_add(s->tick, &interval);
 	return e;
 }
 

@@ -138,8 +138,7 @@ static void on_deadline(evutil_socket_t fd, short what, void *userdata)
 	(void)what;
 	if (!f->call)
 		return;
-	for (size_t i = f->n_answered; i < f->n; i++)
-		f->n_failed++;
+	f->n_failed += f->n - f->n_answered;
 	json_array_append_new(f->failures, json_pack("{s:n, s:s}", "sandbox_id", "detail",
 						     "some launchers did not answer in time"));
 	answer(f);

@@ -42,20 +42,14 @@ static void reply_refused(struct sbx_call *call, const struct sbx_start_result *
 	sbx_reply_problem(call, 422, code, field[0] ? field : NULL, "%s", text);
 }
 
-static int take_nothing(const struct sbx_store_sandbox_row *s, void *userdata)
-{
-	(void)s;
-	(void)userdata;
-	return 0;
-}
-
 /* The owner's row goes with a sandbox that was never recorded. */
 static void forget(const struct create *c)
 {
 	struct sbx_store *store = c->call->daemon->store;
+	char found[SBX_ID_LEN + 1];
 	struct sbx_err err = { 0 };
 
-	if (sbx_store_sandbox_get(store, c->id, take_nothing, NULL, &err) == SBX_STORE_E_UNKNOWN)
+	if (sbx_store_sandbox_find(store, c->id, found, &err) == SBX_STORE_E_UNKNOWN)
 		sbx_store_api_sandbox_remove(store, c->id, &err);
 }
 

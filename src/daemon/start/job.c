@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "policy/forms/variable_form.h"
 
 /* --- YAML --- */
 
@@ -93,14 +94,13 @@ static int refuse(char *ret_field, const char *field, struct sbx_err *err, const
 	return SBX_JOB_TEXT_E_INVALID;
 }
 
-static bool is_name(const char *s, const char *others)
+static bool is_limit(const char *s)
 {
 	size_t n = 0;
 
 	for (; s[n]; n++)
 		if (!((s[n] >= 'a' && s[n] <= 'z') || (s[n] >= 'A' && s[n] <= 'Z') ||
-		      s[n] == '_' ||
-		      (n > 0 && ((s[n] >= '0' && s[n] <= '9') || strchr(others, s[n])))))
+		      s[n] == '_' || (n > 0 && ((s[n] >= '0' && s[n] <= '9') || s[n] == '.'))))
 			return false;
 	return n > 0;
 }
@@ -118,7 +118,7 @@ static int check(const json_t *body, char *ret_field, struct sbx_err *err)
 	const json_t *command = json_object_get(body, "command");
 	const json_t *limits = json_object_get(body, "limits"), *v;
 	char field[SBX_JOB_FIELD_MAX];
-	const char *key;
+	const char *key, *why;
 
 	if (is_file(json_string_value(json_object_get(body, "profile"))))
 		return refuse(ret_field, "profile", err, "give a profile's name, and no file");
@@ -130,14 +130,14 @@ static int check(const json_t *body, char *ret_field, struct sbx_err *err)
 	json_object_foreach(json_object_get(body, "env"), key, v)
 	{
 		sbx_text_cut(field, sizeof(field), "env.%s", key);
-		if (!is_name(key, ""))
-			return refuse(ret_field, field, err,
-				      "a variable's name has letters, digits and _");
+		why = sbx_form_variable(key);
+		if (why)
+			return refuse(ret_field, field, err, why);
 	}
 	json_object_foreach((json_t *)(uintptr_t)limits, key, v)
 	{
 		sbx_text_cut(field, sizeof(field), "limits.%s", key);
-		if (!is_name(key, "."))
+		if (!is_limit(key))
 			return refuse(ret_field, field, err, "it is no limit's name");
 	}
 	if (json_object_get(limits, "wall_time") && json_object_get(body, "timeout"))
