@@ -48,6 +48,7 @@ noinst_LIBRARIES += %reldir%/libsbx-daemon.a
 	%reldir%/hub/dir_watch.c %reldir%/hub/dir_watch.h \
 	%reldir%/http/call.h \
 	%reldir%/http/etag.c %reldir%/http/etag.h \
+	%reldir%/http/framing.c %reldir%/http/framing.h \
 	%reldir%/http/head.c \
 	%reldir%/http/listener.h \
 	%reldir%/http/reply.c \

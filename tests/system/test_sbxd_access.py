@@ -192,6 +192,36 @@ def test_headers_that_are_there_twice(sbx, name):
             assert (b" 400 " in out.split(b"\r\n")[0]) == (twice or name == "Host"), out
 
 
+LAST_CHUNK = "0\r\n\r\n"
+INNER = "GET /tokens HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+
+
+@pytest.mark.parametrize("fields", [
+    "Content-Length: 0\r\nContent-Length: {n}",
+    "Content-Length: {n}\r\nTransfer-Encoding: chunked",
+    "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity",
+    "Content-Length : {n}",
+    "Content-Length\t: {n}",
+    "Content-Length:\r\n {n}",
+    "Transfer-Encoding : chunked"])
+def test_a_request_that_could_end_elsewhere(sbx, fields):
+    """Request smuggling: what a proxy may take for a body is not run as a further request."""
+    body = (LAST_CHUNK if "chunked" in fields else "") + INNER
+    with service(sbx) as s:
+        out = raw(s.where, f"GET /healthz HTTP/1.1\r\nHost: localhost\r\n{fields.format(n=len(body))}\r\n\r\n{body}".encode(), 3)
+        assert b" 400 " in out.split(b"\r\n")[0] and b'"items"' not in out, out
+        out = raw(s.where, f"GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Size: 0\r\n\r\n{INNER}".encode(), 3)
+        assert b" 200 " in out.split(b"\r\n")[0] and b'"items"' in out, out
+
+
+def test_chunked_needs_http_1_1(sbx):
+    with service(sbx) as s:
+        for version, status in ("1.1", b" 422 "), ("1.0", b" 400 "):
+            out = raw(s.where, f"POST /explain HTTP/{version}\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                               f"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n2\r\n{{}}\r\n{LAST_CHUNK}".encode(), 3)
+            assert status in out.split(b"\r\n")[0], out
+
+
 def test_a_proxy_does_not_lend_its_rights(sbx):
     with service(sbx) as s:
         for name, value in ("X-Forwarded-For", "192.0.2.1"), ("Forwarded", "for=192.0.2.1"), ("Origin", "http://localhost"):

@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "daemon/http/framing.h"
 #include "daemon/http/listener.h"
 #include "daemon/http/request.h"
 
@@ -176,17 +177,30 @@ static bool take_query(struct sbx_http_request *r)
 	return false;
 }
 
-bool sbx_request_head(struct sbx_http_request *r, const char *url, const char *method_name)
+/* The connection is closed: what follows may be the rest of this request. */
+static void refuse_framing(struct sbx_call *call, const char *why)
+{
+	sbx_reply_header(call, MHD_HTTP_HEADER_CONNECTION, "close");
+	sbx_reply_problem(call, MHD_HTTP_BAD_REQUEST, "invalid", NULL, "%s", why);
+}
+
+bool sbx_request_head(struct sbx_http_request *r, const char *url, const char *method_name,
+		      const char *version)
 {
 	struct sbx_call *call = &r->call;
 	const char *accept = sbx_request_header(r, MHD_HTTP_HEADER_ACCEPT),
 		   *host = sbx_request_header(r, "Host");
+	const char *ambiguous = sbx_framing_is_ambiguous(r->connection, version);
 	int method = sbx_method_parse(method_name);
 	struct sbx_caller caller;
 	struct sbx_refusal why;
 
 	if (!sbx_request_connection(r)) { /* no memory for it */
 		sbx_reply_problem(call, MHD_HTTP_SERVICE_UNAVAILABLE, "busy", NULL, "try again");
+		return false;
+	}
+	if (ambiguous) {
+		refuse_framing(call, ambiguous);
 		return false;
 	}
 	call->if_match = sbx_request_header(r, MHD_HTTP_HEADER_IF_MATCH);

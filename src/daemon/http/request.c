@@ -181,7 +181,6 @@ enum MHD_Result sbx_request_go_on(void *cls, struct MHD_Connection *mc, const ch
 	struct sbx_http_listener *l = cls;
 	struct sbx_http_request *r = *state;
 
-	(void)version;
 	if (!r) {
 		r = calloc(1, sizeof(*r));
 		if (!r)
@@ -192,7 +191,7 @@ enum MHD_Result sbx_request_go_on(void *cls, struct MHD_Connection *mc, const ch
 		r->connection = mc;
 		r->call.http = r;
 		r->call.daemon = l->http->o.daemon;
-		if (sbx_request_head(r, url, method))
+		if (sbx_request_head(r, url, method, version))
 			check_body_head(r);
 		r->ran = r->response != NULL;
 		return r->ran && body_length(r) > DROP_MAX ? queue(r) : MHD_YES;

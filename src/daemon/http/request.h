@@ -38,7 +38,8 @@ const char *sbx_request_header(const struct sbx_http_request *r, const char *nam
 struct sbx_http_connection *sbx_request_connection(const struct sbx_http_request *r);
 
 /* Takes the head, but for the body's fields. False: it was answered. */
-bool sbx_request_head(struct sbx_http_request *r, const char *url, const char *method_name);
+bool sbx_request_head(struct sbx_http_request *r, const char *url, const char *method_name,
+		      const char *version);
 
 /* The answer is known: it is queued now or, if the connection waits, soon. */
 void sbx_request_answer(struct sbx_http_request *r, int status, struct MHD_Response *response_take,
