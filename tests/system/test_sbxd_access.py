@@ -222,6 +222,16 @@ def test_chunked_needs_http_1_1(sbx):
             assert status in out.split(b"\r\n")[0], out
 
 
+def test_the_same_user_does_not_read_its_memory(sbx):
+    """Tokens and variables of sandboxes are there. No core has them either: core(5)."""
+    with service(sbx) as s:
+        look = "import os, sys; open(f'/proc/{sys.argv[1]}/environ').read(); open(f'/proc/{sys.argv[1]}/mem', 'rb')"
+        r = sbx.run(["-c", look, str(s.p.pid)], [], program="/usr/bin/python3")
+        assert r.rc == 1 and "PermissionError" in r.err, r
+        r = sbx.run(["-c", look, "self"], [], program="/usr/bin/python3")
+        assert r.rc == 0, r
+
+
 def test_a_proxy_does_not_lend_its_rights(sbx):
     with service(sbx) as s:
         for name, value in ("X-Forwarded-For", "192.0.2.1"), ("Forwarded", "for=192.0.2.1"), ("Origin", "http://localhost"):

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -296,6 +297,9 @@ int main(int argc, char **argv)
 	struct sbx_err err = { 0 };
 	int r;
 
+	/* Tokens and variables of sandboxes are in memory: no process of the same user reads it,
+	 * and there is no core. */
+	prctl(PR_SET_DUMPABLE, 0);
 	if (sbx_stdio_open() < 0)
 		return FAILED;
 	signal(SIGPIPE, SIG_IGN);
