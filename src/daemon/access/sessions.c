@@ -42,23 +42,45 @@ static struct entry *find(struct entry *v, size_t n, const char *hash, uint64_t 
 	return NULL;
 }
 
-/* A free place, or that of the entry that was idle longest, filled. */
+/* How many entries are of the principal of @e? */
+static size_t n_of(const struct entry *v, size_t n, const struct entry *e)
+{
+	size_t k = 0;
+
+	for (size_t i = 0; i < n; i++)
+		k += strcmp(v[i].principal.name, e->principal.name) == 0;
+	return k;
+}
+
+/* A free place. Without one: of the principal with the most entries, the one that was idle longest,
+ * so that nobody takes the places of others. */
+static struct entry *place_for_one(struct entry *v, size_t n, uint64_t now_ms)
+{
+	struct entry *place = v;
+	size_t most = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (!v[i].hash[0] || now_ms >= v[i].until_ms)
+			return &v[i];
+	for (size_t i = 0; i < n; i++) {
+		size_t k = n_of(v, n, &v[i]);
+
+		if (k < most || (k == most && v[i].used_ms >= place->used_ms))
+			continue;
+		most = k;
+		place = &v[i];
+	}
+	return place;
+}
+
 static int add(struct entry *v, size_t n, const struct sbx_principal *p, uint64_t now_ms,
 	       uint64_t seconds, char *ret_secret)
 {
-	struct entry *place = v;
+	struct entry *place = place_for_one(v, n, now_ms);
 	int r = sbx_secret_make(ret_secret);
 
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < n; i++) {
-		if (!v[i].hash[0] || now_ms >= v[i].until_ms) {
-			place = &v[i];
-			break;
-		}
-		if (v[i].used_ms < place->used_ms)
-			place = &v[i];
-	}
 	*place = (struct entry){ .until_ms = now_ms + seconds * 1000,
 				 .used_ms = now_ms,
 				 .principal = *p };

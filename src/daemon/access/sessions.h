@@ -12,7 +12,7 @@
  * a session, which has the rights of the principal that asked for the link. Only hashes of links
  * and cookies are kept. @now_ms: of a clock that does not go back.
  */
-#define SBX_LINKS_MAX	 64 /* a further one replaces the oldest */
+#define SBX_LINKS_MAX	 64 /* a further one replaces the oldest of the caller with most */
 #define SBX_LINK_S	 60 /* a link holds */
 #define SBX_SESSIONS_MAX 256
 #define SBX_SESSION_S	 43200 /* a session holds */
@@ -29,7 +29,8 @@ struct sbx_sessions *sbx_sessions_free(struct sbx_sessions *s);
 /* Makes a link for @p, which is copied. 0 or -errno: no randomness. */
 int sbx_session_link(struct sbx_sessions *s, const struct sbx_principal *p, uint64_t now_ms,
 		     char ret_code[SBX_SESSION_SECRET_MAX]);
-/* Uses the link of @code. If there are too many sessions, the one that was idle longest ends. 0;
+/* Uses the link of @code. If there are too many sessions, one ends: of the principal that has the
+ * most, the one that was idle longest. 0;
  * SBX_SESSION_E_UNKNOWN: there is no such link, or it was used, or is too old; -errno. */
 enum { SBX_SESSION_E_UNKNOWN = 1 };
 int sbx_session_begin(struct sbx_sessions *s, const char *code, uint64_t now_ms,

@@ -102,6 +102,24 @@ static void test_links_are_bounded(void **state)
 	assert_int_equal(sbx_session_begin(*state, code, 2, code), 0);
 }
 
+static void test_others_keep_their_places(void **state)
+{
+	static const struct sbx_principal other = { .role = SBX_ROLE_ADMIN, .name = "uid 0" };
+	char link[SBX_SESSION_SECRET_MAX], code[SBX_SESSION_SECRET_MAX];
+	char cookie[SBX_SESSION_SECRET_MAX];
+	struct sbx_principal p;
+
+	assert_int_equal(sbx_session_link(*state, &other, 0, link), 0);
+	assert_int_equal(sbx_session_begin(*state, link, 0, cookie), 0);
+	for (int i = 0; i < SBX_SESSIONS_MAX + 1; i++)
+		begin(*state, 1, code);
+	assert_int_equal(sbx_session_find(*state, cookie, 2, &p), 0);
+	assert_int_equal(sbx_session_link(*state, &other, 2, link), 0);
+	for (int i = 0; i < SBX_LINKS_MAX + 1; i++)
+		assert_int_equal(sbx_session_link(*state, &one, 3, code), 0);
+	assert_int_equal(sbx_session_begin(*state, link, 4, link), 0);
+}
+
 static void test_token_text(void **state)
 {
 	char a[SBX_API_TOKEN_MAX], b[SBX_API_TOKEN_MAX], hash[SBX_SECRET_HASH_MAX];
@@ -128,6 +146,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_session_has_the_principal, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_the_idle_longest_goes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_links_are_bounded, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_others_keep_their_places, setup, teardown),
 		cmocka_unit_test(test_token_text),
 	};
 
