@@ -137,9 +137,10 @@ def test_host_paths_are_absent(sbx, path):
 def test_view_is_read_only_and_scratch_is_not(sbx):
     for path in ("/usr/x", "/etc/x", "/bin/x", "/x", "/proc/sys/kernel/hostname", "/etc/passwd"):
         assert sbx.run([], ["sh", "-c", f"echo x 2>/dev/null >> {path}"]).rc != 0, path
-    assert sbx.run([], ["sh", "-c", "echo x > /tmp/x && echo x > ~/x && echo x > $PWD/x"]).rc == 0
-    assert os.path.exists(os.path.join(sbx.work, "x"))
-    assert not os.path.exists("/tmp/x")
+    name = "new-" + os.path.basename(sbx.tmp)
+    assert sbx.run([], ["sh", "-c", f"echo x > /tmp/{name} && echo x > ~/{name} && echo x > $PWD/{name}"]).rc == 0
+    assert os.path.exists(os.path.join(sbx.work, name))
+    assert not os.path.exists("/tmp/" + name)
 
 
 def test_no_other_process_is_visible(sbx):

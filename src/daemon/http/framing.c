@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Request smuggling (RFC 9112, 11.2). A proxy in front of the service sends requests of many callers
- * over one connection. Where the proxy and libmicrohttpd disagree about the end of a body, bytes of
- * one caller become the beginning of another caller's request.
+ * Request smuggling (RFC 9112, 11.2). A proxy in front of the service sends requests of many
+ * callers over one connection. Where the proxy and libmicrohttpd disagree about the end of a body,
+ * bytes of one caller become the beginning of another caller's request.
  *
  * libmicrohttpd takes the first of two Content-Length, prefers Transfer-Encoding to it, and keeps a
  * name with the blank behind it. Some versions join a folded line to the name of its field. It has

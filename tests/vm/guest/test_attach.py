@@ -4,6 +4,7 @@ nothing else, limits hold, and what a SIGKILL leaves refuses until it is removed
 
 The machine is the host, its own network namespace the one with the rules; the world is another, at the end of a cable
 (tests/system/attach_world.py)."""
+import collections
 import contextlib
 import json
 import os
@@ -288,9 +289,11 @@ def test_names_are_reached_and_nothing_else(host, begin, way):
     assert status == 0 and ("Linux 6.12" in said or way == "job"), said
     assert run.row()["state"] == "done"
     events = h.rows("SELECT * FROM sandbox_egress_event WHERE sandbox_id = ?", run.id)
-    found = {(e["action"], e["remote_ip"], e["remote_port"], e["protocol"]): e for e in events if e["remote_ip"]}
-    assert found["deny", B, 80, "tcp"]["raw_pkts"] == 3 and found["deny", B, 8080, "udp"]["raw_pkts"] == 1, events
-    assert found["deny", A, 8080, "tcp"]["raw_pkts"] == 1
+    packets = collections.Counter()  # the first packet of a burst is told at once, so it may have a row of its own
+    for e in events:
+        packets[e["action"], e["remote_ip"], e["remote_port"], e["protocol"]] += e["raw_pkts"] or 0
+    assert packets["deny", B, 80, "tcp"] == 3 and packets["deny", B, 8080, "udp"] == 1, events
+    assert packets["deny", A, 8080, "tcp"] == 1
     assert any(e["action"] == "allow" and e["fqdn_pinned"] == "a.test" and e["remote_ip"] == A for e in events)
     assert any(e["action"] == "deny" and e["fqdn_pinned"] == "b.test" and e["protocol"] == "dns" for e in events)
     assert not any(e["action"] == "panic" for e in events)
