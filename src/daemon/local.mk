@@ -107,6 +107,9 @@ tests_unit_daemon_test_sessions_LDADD = $(daemon_access_test_libs) $(CMOCKA_LIBS
 check_PROGRAMS += tests/fuzz/daemon/fuzz_access_headers
 tests_fuzz_daemon_fuzz_access_headers_SOURCES = tests/fuzz/daemon/fuzz_access_headers.c
 tests_fuzz_daemon_fuzz_access_headers_LDADD = $(SBX_FUZZ_LIBS) $(daemon_access_test_libs)
+check_PROGRAMS += tests/fuzz/daemon/fuzz_api_request
+tests_fuzz_daemon_fuzz_api_request_SOURCES = tests/fuzz/daemon/fuzz_api_request.c
+tests_fuzz_daemon_fuzz_api_request_LDADD = $(SBX_FUZZ_LIBS) $(daemon_libs)
 
 check_PROGRAMS += tests/unit/daemon/test_counter
 tests_unit_daemon_test_counter_SOURCES = tests/unit/daemon/test_counter.c tests/unit/store_world.h tests/unit/scratch.h
