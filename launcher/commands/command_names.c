@@ -143,6 +143,8 @@ const char *sbx_denied_by_text(const struct sbx_denied *denied, const struct sbx
 {
 	if (denied->by == SBX_DENIED_BY_SYSTEM)
 		sbx_text_cut(buf, n_buf, "the system policy");
+	else if (denied->by == SBX_DENIED_BY_RULE && denied->rule->id == SBX_RULE_DRAFT)
+		sbx_text_cut(buf, n_buf, SBX_DENIED_BY_DRAFT);
 	else if (denied->by == SBX_DENIED_BY_RULE && denied->rule->of_host)
 		sbx_text_cut(buf, n_buf, "rule %lld of the host", (long long)denied->rule->id);
 	else if (denied->by == SBX_DENIED_BY_RULE)

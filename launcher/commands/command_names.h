@@ -42,6 +42,7 @@ struct sbx_denied {
 };
 struct sbx_denied sbx_command_denied(const struct sbx_draft *d, const char *asked,
 				     const struct sbx_names *names);
+#define SBX_DENIED_BY_DRAFT "the draft"
 /* "the system policy", "rule 7 of the host", "profile 'x'". Returns @buf. */
 const char *sbx_denied_by_text(const struct sbx_denied *denied, const struct sbx_draft *d,
 			       char *buf, size_t n_buf);

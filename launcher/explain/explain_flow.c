@@ -100,19 +100,22 @@ static void decide(struct flow *f)
 
 /* --- what matched --- */
 
+static void fill_match(const struct flow *f, uint32_t rule, const struct sbx_policy_entry *entry,
+		       struct sbx_explained_match *m)
+{
+	m->decided = rule == f->verdict.rule;
+	sbx_text_cut(m->layer, sizeof(m->layer), "%s", sbx_layer_str(entry->layer));
+	sbx_text_cut(m->action, sizeof(m->action), "%s", sbx_action_str(entry->action));
+	sbx_text_cut(m->text, sizeof(m->text), "%s", entry->text);
+	sbx_text_cut(m->origin, sizeof(m->origin), "%s", entry->origin);
+}
+
 static void add_match(const struct flow *f, uint32_t rule, struct sbx_explained *e)
 {
 	struct sbx_policy_entry entry;
-	struct sbx_explained_match *m;
 
-	if (!sbx_policy_entry(f->policy, rule, &entry))
-		return;
-	m = sbx_explained_match_add(e);
-	m->decided = rule == f->verdict.rule;
-	sbx_text_cut(m->layer, sizeof(m->layer), "%s", sbx_layer_str(entry.layer));
-	sbx_text_cut(m->action, sizeof(m->action), "%s", sbx_action_str(entry.action));
-	sbx_text_cut(m->text, sizeof(m->text), "%s", entry.text);
-	sbx_text_cut(m->origin, sizeof(m->origin), "%s", entry.origin);
+	if (sbx_policy_entry(f->policy, rule, &entry))
+		fill_match(f, rule, &entry, sbx_explained_match_add(e));
 }
 
 static bool has_decided(const struct sbx_explained *e)
@@ -144,6 +147,72 @@ static void add_matches(const struct flow *f, struct sbx_explained *e)
 	/* A verdict about ports names an entry that does not match the port. */
 	if (f->verdict.rule != UINT32_MAX && !has_decided(e))
 		add_match(f, f->verdict.rule, e);
+}
+
+/* --- the draft of a rule --- */
+
+/* The entry of the draft; UINT32_MAX: the policy has none. */
+static uint32_t find_draft(const struct sbx_policy *p, size_t *ret_n_entries)
+{
+	uint32_t found = UINT32_MAX, i = 0;
+	struct sbx_policy_entry entry;
+
+	for (; sbx_policy_entry(p, i, &entry); i++)
+		if (entry.row == SBX_RULE_DRAFT)
+			found = i;
+	*ret_n_entries = i;
+	return found;
+}
+
+static bool is_among(uint32_t rule, const uint32_t *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (v[i] == rule)
+			return true;
+	return false;
+}
+
+/* Is the entry among all that match, and not only among those that are shown? */
+static int matches(const struct flow *f, uint32_t rule, size_t n_max, bool *ret_matches)
+{
+	const struct sbx_explain_asked *a = f->asked;
+	size_t n;
+	SBX_AUTO_FREE uint32_t *v = calloc(n_max, sizeof(*v));
+
+	if (!v)
+		return -ENOMEM;
+	if (f->name[0]) {
+		n = sbx_policy_matches_name(f->policy, f->name, a->proto, a->port, v, n_max);
+		*ret_matches = is_among(rule, v, n);
+	}
+	if (f->addr.family && !*ret_matches) {
+		n = sbx_policy_matches_addr(f->policy, &f->addr, a->proto, a->port, v, n_max);
+		*ret_matches = is_among(rule, v, n);
+	}
+	return 0;
+}
+
+static int tell_draft(const struct flow *f, struct sbx_explained *e)
+{
+	size_t n_entries;
+	uint32_t draft = find_draft(f->policy, &n_entries);
+	struct sbx_policy_entry entry;
+	int r;
+
+	if (draft == UINT32_MAX)
+		return 0;
+	e->draft.asked = true;
+	r = matches(f, draft, n_entries, &e->draft.matches);
+	if (r < 0)
+		return r;
+	/* A verdict about ports names an entry that does not match the port. */
+	e->draft.decides = e->draft.matches && f->verdict.rule == draft;
+	e->draft.has_above = e->draft.matches && !e->draft.decides &&
+			     sbx_policy_entry(f->policy, f->verdict.rule, &entry);
+	if (e->draft.has_above)
+		fill_match(f, f->verdict.rule, &entry, &e->draft.above);
+	sbx_explained_draft_why(e);
+	return 0;
 }
 
 static void add_changes(const struct flow *f, struct sbx_explained *e)
@@ -279,5 +348,6 @@ int sbx_explain_flow(const struct sbx_policy *policy, const struct sbx_profile *
 	sbx_policy_explain(policy, &f.verdict, what, ret_e->why, sizeof(ret_e->why));
 	add_matches(&f, ret_e);
 	add_changes(&f, ret_e);
-	return ret_e->allowed ? explain_request(&f, ret_e) : 0;
+	r = tell_draft(&f, ret_e);
+	return r == 0 && ret_e->allowed ? explain_request(&f, ret_e) : r;
 }

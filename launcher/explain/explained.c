@@ -33,6 +33,30 @@ void sbx_explained_change_add(struct sbx_explained *e, const char *fmt, ...)
 	va_end(ap);
 }
 
+void sbx_explained_draft_why(struct sbx_explained *e)
+{
+	const struct sbx_explained_match *above = &e->draft.above;
+	bool floor = strcmp(above->layer, "floor") == 0;
+	char *why = e->draft.why;
+	size_t n = sizeof(e->draft.why);
+
+	if (e->draft.decides)
+		sbx_text_cut(why, n, "the draft decides");
+	else if (!e->draft.matches)
+		sbx_text_cut(why, n, "the draft does not match: it is for another name, port or "
+				     "protocol");
+	else if (e->draft.has_above && floor)
+		sbx_text_cut(why, n,
+			     "the draft does not decide: the floor '%s' comes first, and no rule "
+			     "lifts it",
+			     above->text);
+	else if (e->draft.has_above && strcmp(above->layer, "rule") == 0)
+		sbx_text_cut(why, n, "the draft does not decide: %s, %s '%s', comes first",
+			     above->origin, above->action, above->text);
+	else
+		sbx_text_cut(why, n, "the draft does not decide: %s", e->why);
+}
+
 /* A string; bytes that are no text are escaped. */
 static json_t *text(const char *s)
 {
@@ -48,6 +72,14 @@ static json_t *match_json(const struct sbx_explained_match *m)
 			 "decided", m->decided);
 }
 
+static json_t *draft_json(const struct sbx_explained *e)
+{
+	return json_pack("{s:b, s:b, s:o, s:o}", "matches", e->draft.matches, "decides",
+			 e->draft.decides, "above",
+			 e->draft.has_above ? match_json(&e->draft.above) : json_null(), "why",
+			 text(e->draft.why));
+}
+
 json_t *sbx_explained_json(const struct sbx_explained *e)
 {
 	json_t *matches = json_array(), *changes = json_array(), *decided = json_null();
@@ -59,11 +91,12 @@ json_t *sbx_explained_json(const struct sbx_explained *e)
 	}
 	for (size_t i = 0; i < e->n_changes; i++)
 		json_array_append_new(changes, text(e->changes[i]));
-	return json_pack("{s:s, s:o, s:o, s:o, s:I, s:o, s:o, s:I, s:o}", "verdict",
+	return json_pack("{s:s, s:o, s:o, s:o, s:I, s:o, s:o, s:I, s:o, s:o*}", "verdict",
 			 e->allowed ? "allow" : "deny", "subject", text(e->subject), "reason",
 			 text(e->reason), "why", text(e->why), "generation",
 			 (json_int_t)e->generation, "decided", decided, "matches", matches,
-			 "n_more", (json_int_t)e->n_more, "changes", changes);
+			 "n_more", (json_int_t)e->n_more, "changes", changes, "draft",
+			 e->draft.asked ? draft_json(e) : NULL);
 }
 
 static bool take(const json_t *o, const char *key, char *buf, size_t n_buf)

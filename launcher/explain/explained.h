@@ -35,6 +35,13 @@ struct sbx_explained {
 	size_t n_matches;		      /* that are kept */
 	size_t n_more;			      /* matches that are not */
 	struct sbx_explained_match matches[SBX_EXPLAINED_MATCHES_MAX];
+	/* with a draft of a rule (policy/decide/rules.h) */
+	struct {
+		bool asked, matches, decides;
+		bool has_above; /* it matches, and @above decides in its place */
+		struct sbx_explained_match above;
+		char why[2 * SBX_EXPLAINED_TEXT_MAX]; /* one sentence */
+	} draft;
 	size_t n_changes;
 	char changes[SBX_EXPLAINED_CHANGES_MAX][SBX_EXPLAINED_TEXT_MAX]; /* each alone turns it */
 };
@@ -44,7 +51,11 @@ struct sbx_explained_match *sbx_explained_match_add(struct sbx_explained *e);
 void sbx_explained_change_add(struct sbx_explained *e, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* {"verdict", "subject", "reason", "why", "generation", "decided", "matches", "n_more", "changes"}.
+/* Fills in draft.why from the rest. */
+void sbx_explained_draft_why(struct sbx_explained *e);
+
+/* {"verdict", "subject", "reason", "why", "generation", "decided", "matches", "n_more", "changes"},
+ * and of a draft "draft": {"matches", "decides", "above", "why"}.
  * NULL: no memory. Owned by the caller. */
 json_t *sbx_explained_json(const struct sbx_explained *e);
 /* The other way round, from another process. 0, or -EINVAL: it is no such object. */

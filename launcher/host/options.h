@@ -19,6 +19,7 @@ struct sbx_bind_option {
 };
 
 struct sbx_job;
+struct sbx_rule_draft;
 
 struct sbx_options {
 	const char *job;     /* NAME or FILE; NULL: none */
@@ -38,6 +39,8 @@ struct sbx_options {
 	 * nothing */
 	char **argv;
 	struct sbx_job *job_values; /* owned */
+	/* a rule that is judged with the stored ones; no flag sets it (sbxctl explain) */
+	const struct sbx_rule_draft *draft;
 };
 
 #endif

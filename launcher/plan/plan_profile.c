@@ -404,6 +404,8 @@ int sbx_plan_rules(struct sbx_plan *p, struct sbx_err_list *errs)
 	struct sbx_err err = { 0 };
 	int r = sbx_rules_read(p->facts, p->options->workspace, &p->rules, &err);
 
+	if (r == 0 && p->options->draft)
+		r = sbx_rules_add_draft(&p->rules, p->options->draft, &err);
 	if (r != 0)
 		return r == -ENOMEM ? r : sbx_refuse(errs, &err);
 	return sbx_tool_rules_init(&p->tools, &p->rules);

@@ -53,7 +53,9 @@ bool sbx_policy_entry(const struct sbx_policy *p, uint32_t rule, struct sbx_poli
 	memcpy(e->cidr.addr.b, r->addr, sizeof(r->addr));
 	if (prefixes[e->layer] && strncmp(e->text, prefixes[e->layer], 6) == 0)
 		e->text += 6;
-	if (o->row)
+	if (o->row == SBX_RULE_DRAFT)
+		sbx_text_cut(e->origin, sizeof(e->origin), "draft");
+	else if (o->row)
 		sbx_text_cut(e->origin, sizeof(e->origin), "rule %lld", (long long)o->row);
 	else if (o->line)
 		sbx_text_cut(e->origin, sizeof(e->origin), "%s:%u", file, o->line);
@@ -283,7 +285,9 @@ static void remove_entry(struct changes *c, uint32_t rule, enum sbx_action now)
 		return;
 	x = append(c, e.layer == SBX_LAYER_RULE ? SBX_CHANGE_RULE_REMOVE : SBX_CHANGE_REMOVE);
 	x->row = e.row;
-	if (e.layer == SBX_LAYER_RULE)
+	if (e.row == SBX_RULE_DRAFT)
+		sbx_text_cut(x->text, sizeof(x->text), "leave out the draft");
+	else if (e.layer == SBX_LAYER_RULE)
 		sbx_text_cut(x->text, sizeof(x->text), "sbxctl rules rm %lld", (long long)e.row);
 	else
 		sbx_text_cut(x->text, sizeof(x->text), "remove the %s entry '%s'%s%s%s",

@@ -102,7 +102,9 @@ static bool is_firewall(const struct compiler *c, const struct sbx_policy_item *
 static const char *label(const struct sbx_policy_item *it, char buf[LABEL_MAX])
 {
 	*buf = '\0';
-	if (it->layer == SBX_LAYER_RULE)
+	if (it->row == SBX_RULE_DRAFT)
+		sbx_text_fit(buf, LABEL_MAX, "draft %s", it->entry->text);
+	else if (it->layer == SBX_LAYER_RULE)
 		sbx_text_fit(buf, LABEL_MAX, "rule %lld %s", (long long)it->row, it->entry->text);
 	else if (it->layer == SBX_LAYER_LIVE)
 		sbx_text_fit(buf, LABEL_MAX, "live %s", it->entry->text);

@@ -71,6 +71,22 @@ int sbx_rules_add(struct sbx_rules *rules, int64_t id, enum sbx_rule_type type,
 	return 0;
 }
 
+int sbx_rules_add_draft(struct sbx_rules *rules, const struct sbx_rule_draft *d,
+			struct sbx_err *err)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < rules->n; i++) {
+		if (d->replaces && rules->v[i].id == d->replaces)
+			rule_fini(&rules->v[i]);
+		else
+			rules->v[n++] = rules->v[i];
+	}
+	rules->n = n;
+	return sbx_rules_add(rules, SBX_RULE_DRAFT, d->type, d->action, d->priority, d->is_floor,
+			     d->is_floor, d->pattern, err);
+}
+
 void sbx_rules_fini(struct sbx_rules *rules)
 {
 	for (size_t i = 0; i < rules->n; i++)

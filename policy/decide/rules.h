@@ -51,4 +51,18 @@ int sbx_rules_add(struct sbx_rules *rules, int64_t id, enum sbx_rule_type type,
 		  const char *pattern, struct sbx_err *err);
 void sbx_rules_fini(struct sbx_rules *rules);
 
+/* A rule that is not stored: it is judged as if it were (sbxctl explain --draft). */
+#define SBX_RULE_DRAFT INT64_MAX /* its id; after every stored one, as a new row would be */
+struct sbx_rule_draft {
+	enum sbx_rule_type type;
+	enum sbx_action action;
+	bool is_floor;
+	int64_t priority;
+	int64_t replaces; /* the id of the rule whose place it takes; 0: none */
+	const char *pattern;
+};
+/* Appends the draft, and removes the rule that it replaces. As sbx_rules_add(). */
+int sbx_rules_add_draft(struct sbx_rules *rules, const struct sbx_rule_draft *d,
+			struct sbx_err *err);
+
 #endif

@@ -255,3 +255,83 @@ def test_rules_of_a_workspace(sbx, profile):
         r = sbx.run(["--profile", profile, *args], ["env"])
         assert (r.rc == 0) == (rc == 0), r
         explain(sbx, "--profile", profile, *args, "command", "env", rc=rc)
+
+
+# --- drafts of rules ---
+
+
+def draft(sbx, profile, text, *question, rc, more=()):
+    o = explain(sbx, "--profile", profile, "--workspace", "w", "--draft", text, *more, *question, rc=rc)
+    return o["draft"], o
+
+
+def test_a_draft_decides_as_the_stored_rule_does(sbx, profile):
+    """For each draft: the verdict with it is that after it was stored, and nothing was stored by asking."""
+    rows = [("allow:denied.test", ["tcp", "denied.test", 443], 0), ("deny:allowed.test", ["tcp", "allowed.test", 443], 1),
+            ("deny:*.wild.test:443", ["tcp", "sub.wild.test", 443], 1), ("allow:203.0.113.0/24:80", ["tcp", "203.0.113.10", 80], 0)]
+    for text, question, rc in rows:
+        before = explain(sbx, "--profile", profile, "--workspace", "w", *question)
+        assert "draft" not in before
+        d, o = draft(sbx, profile, text, *question, rc=rc)
+        assert d["decides"] and d["matches"] and d["above"] is None and d["why"] == "the draft decides", d
+        assert o["decided"]["origin"] == "draft" and o["decided"]["layer"] == "rule", o
+        assert "leave out the draft" in o["changes"], o
+        assert o["verdict"] != before["verdict"]
+        assert not [x for x in ctl.ctl_json(sbx, "rules", "list", "--workspace", "w")["rules"] if x["workspace"]]
+        action, pattern = text.split(":", 1)
+        row = json.loads(ctl.ctl(sbx, "rules", "add", "--json", "--workspace", "w", "--type", "network", "--action", action,
+                                 pattern).out)
+        stored = explain(sbx, "--profile", profile, "--workspace", "w", *question, rc=rc)
+        assert stored["reason"] == o["reason"] and stored["decided"]["origin"] == f"rule {row['id']}"
+        assert ctl.ctl(sbx, "rules", "rm", row["id"]).rc == 0
+
+
+def test_a_draft_says_what_stands_above_it(sbx, profile):
+    d, o = draft(sbx, profile, "allow:ipinfo.io", "tcp", "ipinfo.io", 443, rc=1)
+    assert d["matches"] and not d["decides"] and d["above"]["layer"] == "floor" and o["reason"] == "floor", o
+    assert "the floor 'ipinfo.io' comes first" in d["why"]
+    d, o = draft(sbx, profile, "allow:meta.test", "--address", "169.254.169.254", "tcp", "meta.test", 443, rc=1)
+    assert d["matches"] and not d["decides"] and o["reason"] == "floor", o
+    d, _ = draft(sbx, profile, "allow:other.test", "tcp", "denied.test", 443, rc=1)
+    assert not d["matches"] and not d["decides"] and d["above"] is None and "does not match" in d["why"], d
+    d, _ = draft(sbx, profile, "allow:denied.test:8443", "tcp", "denied.test", 443, rc=1)
+    assert not d["decides"] and not d["matches"], d
+    row = json.loads(ctl.ctl(sbx, "rules", "add", "--json", "--workspace", "w", "--type", "network", "--action", "deny",
+                             "--priority", "50", "*.test").out)
+    d, _ = draft(sbx, profile, "allow:denied.test", "tcp", "denied.test", 443, rc=1)
+    assert not d["decides"] and d["above"]["origin"] == f"rule {row['id']}" and d["above"]["action"] == "deny", d
+    assert f"rule {row['id']}, deny '*.test', comes first" in d["why"]
+    d, _ = draft(sbx, profile, "allow:denied.test", "tcp", "denied.test", 443, rc=0, more=["--draft-priority", "49"])
+    assert d["decides"], d
+    d, _ = draft(sbx, profile, "allow:denied.test", "tcp", "denied.test", 443, rc=0, more=["--draft-replaces", row["id"]])
+    assert d["decides"], d
+    d, _ = draft(sbx, profile, "floor:allowed.test", "tcp", "allowed.test", 443, rc=1)
+    assert d["decides"], d
+
+
+def test_a_draft_of_a_tool_rule(sbx, profile):
+    d, o = draft(sbx, profile, "deny:curl", "command", "curl", rc=1)
+    assert d["decides"] and "denied by the draft" in o["why"], o
+    d, _ = draft(sbx, profile, "deny:wget", "command", "curl", rc=0)
+    assert not d["decides"] and not d["matches"], d
+    ctl.ctl(sbx, "rules", "add", "--workspace", "w", "--type", "tool", "--action", "deny", "--priority", "50", "curl")
+    d, _ = draft(sbx, profile, "allow:curl", "command", "curl", rc=1)
+    assert d["matches"] and not d["decides"], d
+    d, _ = draft(sbx, profile, "allow:curl", "command", "curl", rc=0, more=["--draft-priority", "1"])
+    assert d["decides"], d
+
+
+@pytest.mark.parametrize("args,says", [
+    (["--draft", "drop:x.test", "tcp", "x.test", "443"], "allow:PATTERN, deny:PATTERN or floor:PATTERN"),
+    (["--draft", "allow:*", "tcp", "x.test", "443"], "every name"),
+    (["--draft", "allow:", "tcp", "x.test", "443"], "--draft"),
+    (["--draft", "allow:https://x.test/", "tcp", "x.test", "443"], "--draft"),
+    (["--draft", "deny:x.test", "--draft-priority", "-1", "tcp", "x.test", "443"], "0 to 1000000"),
+    (["--draft", "deny:x.test", "--draft-replaces", "0", "tcp", "x.test", "443"], "no rule's number"),
+    (["--draft-priority", "1", "tcp", "x.test", "443"], "are for --draft"),
+    (["--draft", "deny:/etc", "mount", "/etc"], "connections and commands"),
+    (["--draft", "deny:x.test", "--id", "000000000000", "tcp", "x.test", "443"], "without --id"),
+])
+def test_a_draft_that_is_none(sbx, args, says):
+    r = ctl.ctl(sbx, "explain", *args)
+    assert r.rc == 2 and says in r.err and r.out == "" and r.err.count("\n") == 1, r

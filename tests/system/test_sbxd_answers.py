@@ -87,6 +87,53 @@ def test_a_live_sandbox_is_explained_as_it_is_now(sbx):
         assert explain(s, id=one, mount="/etc/shadow")["verdict"] == "deny"
 
 
+def test_a_draft_of_a_rule_is_judged_before_it_is_saved(sbx):
+    """A draft decides or names what stands above it; it is not stored; a viewer of a workspace asks for its own alone."""
+    sbx.profile("net", NET)
+    with service(sbx) as s:
+        flow = {"profile": "net", "workspace": "w", "protocol": "tcp", "port": 443}
+        base = "/workspaces/w/sandbox/rules"
+        assert "draft" not in explain(s, **flow, host="files.test")
+        a = explain(s, **flow, host="files.test", rule={"action": "deny", "pattern": "files.test", "note": "x"})
+        assert (a["verdict"], a["draft"]["decides"], a["draft"]["matches"], a["draft"]["above"]) == ("deny", True, True, None), a
+        a = explain(s, **flow, host="ipinfo.io", rule={"action": "allow", "pattern": "ipinfo.io", "priority": 0})
+        assert (a["verdict"], a["reason"], a["draft"]["decides"]) == ("deny", "floor", False), a
+        assert a["draft"]["above"] == {"layer": "floor", "action": "deny", "text": "ipinfo.io", "origin": "shipped", "decided": True}
+        assert s.get(base)["items"] == []
+        first = s.ask("POST", base, {"action": "deny", "pattern": "*.test", "priority": 10}, status=201).json["id"]
+        allow = {"action": "allow", "pattern": "other.test"}
+        a = explain(s, **flow, host="other.test", rule=allow)
+        assert (a["verdict"], a["draft"]["above"]["origin"], a["draft"]["matches"]) == ("deny", f"rule {first}", True), a
+        for more in {"priority": 9}, {"id": first}:
+            a = explain(s, **flow, host="other.test", rule={**allow, **more})
+            assert (a["verdict"], a["draft"]["decides"]) == ("allow", True), (more, a)
+        assert explain(s, **{**flow, "workspace": "v"}, host="other.test", rule=allow)["verdict"] == "allow"
+        a = explain(s, workspace="w", command="true", rule={"action": "deny", "pattern": "true", "type": "tool"})
+        assert (a["verdict"], a["draft"]["decides"]) == ("deny", True), a
+        assert len(s.get(base)["items"]) == 1 and s.get("/audit")["items"][0]["object"] != "explain"
+
+
+@pytest.mark.parametrize("question, rule, field", [
+    ({"protocol": "tcp", "host": "a.test", "port": 1}, {"action": "allow"}, "rule.pattern"),
+    ({"protocol": "tcp", "host": "a.test", "port": 1}, {"action": "drop", "pattern": "a.test"}, "rule.action"),
+    ({"protocol": "tcp", "host": "a.test", "port": 1}, {"action": "allow", "pattern": "*"}, "rule.pattern"),
+    ({"protocol": "tcp", "host": "a.test", "port": 1}, {"action": "allow", "pattern": ""}, "rule.pattern"),
+    ({"protocol": "tcp", "host": "a.test", "port": 1}, {"action": "allow", "pattern": "a.test\n"}, "rule.pattern"),
+    ({"protocol": "tcp", "host": "a.test", "port": 1}, {"action": "allow", "pattern": "x" * 5000}, "rule.pattern"),
+    ({"protocol": "tcp", "host": "a.test", "port": 1}, {"action": "allow", "pattern": "a.test", "is_floor": True}, "rule.action"),
+    ({"protocol": "tcp", "host": "a.test", "port": 1}, {"action": "allow", "pattern": "a.test", "priority": -1}, "rule.priority"),
+    ({"protocol": "tcp", "host": "a.test", "port": 1}, {"action": "allow", "pattern": "a.test", "id": 0}, "rule.id"),
+    ({"protocol": "tcp", "host": "a.test", "port": 1}, {"action": "allow", "pattern": "a.test", "x": {}}, "rule.x"),
+    ({"protocol": "tcp", "host": "a.test", "port": 1}, {"action": "allow", "pattern": "a", "type": "tool"}, "rule.type"),
+    ({"protocol": "tcp", "host": "a.test", "port": 1}, [], "rule"),
+    ({"command": "x"}, {"action": "allow", "pattern": "a"}, "rule.type"),
+    ({"mount": "/x"}, {"action": "allow", "pattern": "a"}, "rule"),
+    ({"id": "0" * 12, "command": "x"}, {"action": "allow", "pattern": "a", "type": "tool"}, "rule")])
+def test_refused_drafts(sbx, question, rule, field):
+    with service(sbx) as s:
+        assert explain(s, 422, **question, rule=rule)["field"] == field
+
+
 @pytest.fixture
 def slow(sbx):
     """slow(TEXT): an installed sbxd beside which sbxctl is this shell script."""

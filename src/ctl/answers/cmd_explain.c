@@ -14,14 +14,26 @@
 #include "ctl/frame/places.h"
 #include "ctl/live/ask.h"
 #include "launcher/explain/explain_request.h"
+#include "launcher/rules/rule_check.h"
+#include "policy/forms/units.h"
 
 SBX_DEFINE_CLEANUP(struct sbx_control_client, sbx_control_disconnect);
 
 struct values {
 	const char *profile, *workspace, *id, *address, *method, *path;
+	const char *draft, *draft_priority, *draft_replaces;
 };
 
 #define STRING(field) .kind = SBX_OPTION_STRING, .offset = offsetof(struct values, field)
+
+static const char *check_rule_id(const char *s)
+{
+	uint64_t n;
+
+	if (sbx_count_parse(s, &n) < 0 || n == 0 || n >= SBX_RULE_DRAFT)
+		return "it is no rule's number";
+	return NULL;
+}
 
 static const struct sbx_option options[] = {
 	{ "profile", .value = "NAME|FILE", STRING(profile), .complete = "profile",
@@ -37,6 +49,13 @@ static const struct sbx_option options[] = {
 	  .more = " (default: GET)" },
 	{ "path", .value = "PATH", STRING(path), .help = "with tcp: the path of a request",
 	  .more = " (default: /)" },
+	{ "draft", .value = "ACTION:PATTERN", STRING(draft),
+	  .help = "judge a rule that is not stored, as if it were",
+	  .more = ": ACTION is allow, deny or floor; for a command it is a tool rule" },
+	{ "draft-priority", .value = "N", STRING(draft_priority), .check = sbx_rule_check_priority,
+	  .help = "the priority of the draft", .more = " (default: 100)" },
+	{ "draft-replaces", .value = "RULE", STRING(draft_replaces), .check = check_rule_id,
+	  .help = "leave out the rule with this number, whose place the draft takes" },
 };
 
 /* --- printing --- */
@@ -90,16 +109,7 @@ static int answer(struct sbx_ctl *ctl, const struct sbx_explained *e)
 	return status != SBX_CTL_DONE ? status : e->allowed ? SBX_CTL_DONE : SBX_CTL_NO;
 }
 
-/* --- asking --- */
-
-struct question {
-	struct sbx_ctl *ctl;
-	const struct values *values;
-	const char *words[8]; /* the flags of sbx-run */
-	struct sbx_dry_plan *base;
-	struct values named; /* --id: the values with the names of the launcher's answer */
-	json_t *shown;	     /* that answer */
-};
+/* --- the draft of a rule --- */
 
 static int usage(struct sbx_ctl *ctl, const char *what)
 {
@@ -107,10 +117,76 @@ static int usage(struct sbx_ctl *ctl, const char *what)
 	return SBX_CTL_USAGE;
 }
 
+static const struct {
+	const char *word;
+	enum sbx_action action;
+	bool is_floor;
+} actions[] = {
+	{ "allow:", SBX_ALLOW, false },
+	{ "deny:", SBX_DENY, false },
+	{ "floor:", SBX_DENY, true },
+};
+
+/* The form of the draft alone; it is judged with the stored rules later. */
+static int check_draft(struct sbx_ctl *ctl, const struct sbx_rule_draft *draft)
+{
+	struct sbx_rules rules = { 0 };
+	struct sbx_err err = { 0 };
+	int r = sbx_rules_add_draft(&rules, draft, &err);
+
+	sbx_rules_fini(&rules);
+	if (r <= 0)
+		return sbx_ctl_status(ctl, r, "the draft");
+	sbx_err_set(&ctl->err, "explain: --draft: %s", err.msg);
+	return SBX_CTL_USAGE;
+}
+
+static int parse_draft(struct sbx_ctl *ctl, const struct values *v, enum sbx_rule_type type,
+		       struct sbx_rule_draft *ret_draft)
+{
+	struct sbx_rule_draft d = { .type = type, .priority = SBX_RULE_PRIORITY };
+	uint64_t n;
+
+	if (!v->draft)
+		return v->draft_priority || v->draft_replaces ?
+			       usage(ctl, "--draft-priority and --draft-replaces are for --draft") :
+			       SBX_CTL_DONE;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(actions) && !d.pattern; i++) {
+		size_t n_word = strlen(actions[i].word);
+
+		if (strncmp(v->draft, actions[i].word, n_word) != 0)
+			continue;
+		d.action = actions[i].action;
+		d.is_floor = actions[i].is_floor;
+		d.pattern = v->draft + n_word;
+	}
+	if (!d.pattern)
+		return usage(ctl, "--draft is allow:PATTERN, deny:PATTERN or floor:PATTERN");
+	if (v->draft_priority && sbx_count_parse(v->draft_priority, &n) == 0)
+		d.priority = (int64_t)n;
+	if (v->draft_replaces && sbx_count_parse(v->draft_replaces, &n) == 0)
+		d.replaces = (int64_t)n;
+	*ret_draft = d;
+	return check_draft(ctl, &d);
+}
+
+/* --- asking --- */
+
+struct question {
+	struct sbx_ctl *ctl;
+	const struct values *values;
+	const char *words[8]; /* the flags of sbx-run */
+	struct sbx_dry_plan *base;
+	struct sbx_rule_draft draft;
+	struct values named; /* --id: the values with the names of the launcher's answer */
+	json_t *shown;	     /* that answer */
+};
+
 /* The plan without what is asked about. Where the current directory cannot be granted, one that
  * does not need it. */
 static int plan_base(struct question *q)
 {
+	const struct sbx_rule_draft *draft = q->draft.pattern ? &q->draft : NULL;
 	size_t n = 0;
 	int r;
 
@@ -120,11 +196,11 @@ static int plan_base(struct question *q)
 		q->words[n++] = "--workspace";
 		q->words[n++] = q->values->workspace;
 	}
-	r = sbx_dry_plan_new(q->words, NULL, &q->base);
+	r = sbx_dry_plan_new(q->words, NULL, draft, &q->base);
 	if (r > 0) {
 		q->base = sbx_dry_plan_free(q->base);
 		q->words[n] = "--scratch";
-		r = sbx_dry_plan_new(q->words, NULL, &q->base);
+		r = sbx_dry_plan_new(q->words, NULL, draft, &q->base);
 	}
 	if (r == 0)
 		return SBX_CTL_DONE;
@@ -255,7 +331,16 @@ static int run(struct sbx_ctl *ctl)
 
 	if (q.values->id && (q.values->profile || q.values->workspace))
 		status = usage(ctl, "--id has its profile and workspace");
-	else if (strcmp(kind, "tcp") == 0 || strcmp(kind, "udp") == 0)
+	else if (q.values->draft && (q.values->id || strcmp(kind, "mount") == 0))
+		status = usage(ctl, "--draft is for connections and commands, without --id");
+	else
+		status = parse_draft(ctl, q.values,
+				     strcmp(kind, "command") == 0 ? SBX_RULE_TOOL :
+								    SBX_RULE_NETWORK,
+				     &q.draft);
+	if (status != SBX_CTL_DONE)
+		return status;
+	if (strcmp(kind, "tcp") == 0 || strcmp(kind, "udp") == 0)
 		status = ask_flow(&q, kind[0] == 't' ? SBX_PROTO_TCP : SBX_PROTO_UDP);
 	else if (strcmp(kind, "mount") == 0 || strcmp(kind, "command") == 0)
 		status = ask_view(&q, kind[0] == 'c');

@@ -43,7 +43,8 @@ static int refused(struct sbx_dry_plan *d, const struct sbx_err *err)
 	return SBX_EXIT_REFUSED;
 }
 
-int sbx_dry_plan_new(const char *const *words, const char *command, struct sbx_dry_plan **ret_d)
+int sbx_dry_plan_new(const char *const *words, const char *command,
+		     const struct sbx_rule_draft *draft, struct sbx_dry_plan **ret_d)
 {
 	struct sbx_dry_plan *d = *ret_d = calloc(1, sizeof(*d));
 	struct sbx_err err = { 0 };
@@ -55,8 +56,10 @@ int sbx_dry_plan_new(const char *const *words, const char *command, struct sbx_d
 		d->options.argv += d->options.argc;
 		d->options.argc = 0;
 	}
-	if (r == 0)
+	if (r == 0) {
+		d->options.draft = draft;
 		r = sbx_facts_gather(&d->options, &d->facts, &err);
+	}
 	if (r > 0)
 		return refused(d, &err);
 	return r < 0 ? r : sbx_plan_new(&d->options, &d->facts, &d->errs, &d->plan);

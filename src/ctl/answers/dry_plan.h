@@ -19,10 +19,12 @@ struct sbx_dry_plan {
 
 /*
  * @words are flags of sbx-run, NULL-terminated; @command the one word of the command, or NULL: then
- * the plan has no command. 0; sbx-run's exit status (125 to 127) with errs; -errno. *ret_d
- * is for sbx_dry_plan_free() whatever the result.
+ * the plan has no command; @draft (NULL: none), which is borrowed, is judged with the rules. 0;
+ * sbx-run's exit status (125 to 127) with errs; -errno. *ret_d is for sbx_dry_plan_free() whatever
+ * the result.
  */
-int sbx_dry_plan_new(const char *const *words, const char *command, struct sbx_dry_plan **ret_d);
+int sbx_dry_plan_new(const char *const *words, const char *command,
+		     const struct sbx_rule_draft *draft, struct sbx_dry_plan **ret_d);
 struct sbx_dry_plan *sbx_dry_plan_free(struct sbx_dry_plan *d);
 
 #endif

@@ -19,9 +19,9 @@ SBX_DEFINE_CLEANUP(struct sbx_dry_plan, sbx_dry_plan_free);
 
 #define WORDS_MAX 16
 
-/* @words with two more. */
-static int plan_with(const char *const *words, const char *flag, const char *value,
-		     const char *command, struct sbx_dry_plan **ret_d)
+/* The base's plan with two more words, or with a command. */
+static int plan_with(const struct sbx_dry_plan *base, const char *const *words, const char *flag,
+		     const char *value, const char *command, struct sbx_dry_plan **ret_d)
 {
 	const char *all[WORDS_MAX + 3] = { NULL };
 	size_t n = 0;
@@ -36,7 +36,7 @@ static int plan_with(const char *const *words, const char *flag, const char *val
 		all[n++] = flag;
 		all[n++] = value;
 	}
-	return sbx_dry_plan_new(all, command, ret_d);
+	return sbx_dry_plan_new(all, command, base->options.draft, ret_d);
 }
 
 /* The first refusal decided; the others are beside it. */
@@ -134,7 +134,7 @@ int sbx_explain_mount(const struct sbx_dry_plan *base, const char *const *words,
 	struct sbx_explained *e = ret_e;
 	size_t n = strlen(path);
 	bool asks_read_only = n > 3 && strcmp(path + n - 3, ":ro") == 0;
-	int r = plan_with(words, "--bind", path, NULL, &d);
+	int r = plan_with(base, words, "--bind", path, NULL, &d);
 
 	*e = (struct sbx_explained){ .allowed = r == 0 };
 	sbx_text_cut(e->subject, sizeof(e->subject), "mount %s", path);
@@ -151,7 +151,7 @@ int sbx_explain_mount(const struct sbx_dry_plan *base, const char *const *words,
 	tell_there_already(base, path, e);
 	if (asks_read_only)
 		return 0;
-	r = plan_with(words, "--ro-bind", path, NULL, &read_only);
+	r = plan_with(base, words, "--ro-bind", path, NULL, &read_only);
 	if (r == 0)
 		sbx_explained_change_add(e, "--ro-bind '%s' (read-only)", path);
 	return r < 0 ? r : 0;
@@ -220,12 +220,40 @@ static void tell_change(const struct sbx_dry_plan *base, const char *command, in
 					 base->plan->profile_file);
 }
 
+/* Would the command be allowed without the draft? 1 or 0, or -errno. */
+static int allowed_without(const char *const *words, const char *command)
+{
+	SBX_CLEANUP(sbx_dry_plan_freep) struct sbx_dry_plan *d = NULL;
+	int r = sbx_dry_plan_new(words, command, NULL, &d);
+
+	return r < 0 ? r : r == 0;
+}
+
+/* A draft of a tool rule. One that denies is named by the refusal. One that allows decides where
+ * the command was refused without it. */
+static int tell_draft(const struct sbx_dry_plan *base, const char *const *words,
+		      const char *command, struct sbx_explained *e)
+{
+	const struct sbx_rule_draft *draft = base->options.draft;
+	int r = e->allowed ? allowed_without(words, command) : 0;
+
+	if (r < 0)
+		return r;
+	e->draft.asked = true;
+	e->draft.decides = draft->action == SBX_ALLOW ?
+				   e->allowed && r == 0 :
+				   strstr(e->why, "denied by " SBX_DENIED_BY_DRAFT ":") != NULL;
+	e->draft.matches = e->draft.decides || sbx_entry_matches(draft->pattern, command);
+	sbx_explained_draft_why(e);
+	return 0;
+}
+
 int sbx_explain_command(const struct sbx_dry_plan *base, const char *const *words,
 			const char *command, struct sbx_explained *ret_e)
 {
 	SBX_CLEANUP(sbx_dry_plan_freep) struct sbx_dry_plan *d = NULL;
 	struct sbx_explained *e = ret_e;
-	int r = plan_with(words, NULL, NULL, command, &d);
+	int r = plan_with(base, words, NULL, NULL, command, &d);
 
 	*e = (struct sbx_explained){ .allowed = r == 0 };
 	sbx_text_cut(e->subject, sizeof(e->subject), "command %s", command);
@@ -235,10 +263,10 @@ int sbx_explain_command(const struct sbx_dry_plan *base, const char *const *word
 		tell_command(d->plan, command, e);
 		sbx_explained_change_add(e, "commands.deny: ['%s'] (%s)", command,
 					 d->plan->profile_file);
-		return 0;
+		return base->options.draft ? tell_draft(base, words, command, e) : 0;
 	}
 	sbx_text_cut(e->reason, sizeof(e->reason), "%s", reason_of(r));
 	tell_refusals(d, "command", e);
 	tell_change(base, command, r, e);
-	return 0;
+	return base->options.draft ? tell_draft(base, words, command, e) : 0;
 }

@@ -33,6 +33,17 @@ static const struct sbx_field network_body[] = {
 
 static const char *const protocols[] = { "tcp", "udp", NULL };
 
+static const struct sbx_field explain_rule[] = {
+	{ SBX_ROWS_PATTERN, .required = true },
+	{ "action", .required = true, .words = sbx_rows_actions, .help = "what it would do" },
+	{ "type", .words = sbx_rows_rule_types, .help = "network, or tool for a command" },
+	SBX_ROWS_PRIORITY,
+	{ "is_floor", SBX_FIELD_BOOLEAN, .help = "it would be a floor of the host" },
+	SBX_ROWS_NOTE,
+	{ "id", SBX_FIELD_INTEGER, .min = 1, .max = INT64_MAX - 1,
+	  .help = "of the rule whose place it would take" },
+};
+
 static const struct sbx_field explain_body[] = {
 	{ "protocol", .words = protocols, .help = "of a connection; it has host and port, too" },
 	{ "host", .n_max = 253, .help = "a name or an address" },
@@ -45,6 +56,9 @@ static const struct sbx_field explain_body[] = {
 	{ "profile", .check = sbx_check_profile_name, .help = "of the sandbox; default" },
 	{ "workspace", .n_max = 64, .check = sbx_form_token, .help = "whose rules hold" },
 	{ "id", .n_max = 12, .help = "a live sandbox, in the place of profile and workspace" },
+	{ "rule", SBX_FIELD_OBJECT, .members = explain_rule,
+	  .n_members = SBX_N_ELEMENTS(explain_rule),
+	  .help = "a draft, judged as if it were a rule of the workspace" },
 };
 
 static const struct sbx_field start_network[] = {

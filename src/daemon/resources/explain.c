@@ -8,13 +8,16 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "daemon/hub/sbxctl.h"
 #include "daemon/resources/daemon.h"
 #include "daemon/resources/print.h"
 #include "daemon/resources/resources.h"
 #include "daemon/resources/sandbox_find.h"
+#include "launcher/rules/rule_check.h"
 
-#define WORDS_MAX 20
+#define WORDS_MAX 30
+#define DRAFT_MAX (SBX_STORE_PATTERN_MAX + 16)
 
 static const char *member(const struct sbx_call *call, const char *name)
 {
@@ -69,6 +72,87 @@ static bool check_question(struct sbx_call *call)
 	return true;
 }
 
+/* --- the draft of a rule --- */
+
+static const char *of_rule(const struct sbx_call *call, const char *name, const char *otherwise)
+{
+	const char *s = json_string_value(
+		json_object_get(json_object_get(call->body, "rule"), name));
+
+	return s ? s : otherwise;
+}
+
+/* False: it was answered. */
+static bool check_draft(struct sbx_call *call)
+{
+	const json_t *rule = json_object_get(call->body, "rule");
+	const char *type = of_rule(call, "type", "network");
+	bool is_floor = json_is_true(json_object_get(rule, "is_floor"));
+	const struct sbx_store_rule r = {
+		.workspace = is_floor ? NULL : "w",
+		.type = type,
+		.pattern = of_rule(call, "pattern", ""),
+		.action = of_rule(call, "action", ""),
+		.is_floor = is_floor,
+	};
+	struct sbx_err err = { 0 };
+	int e;
+
+	if (!rule)
+		return true;
+	if (has(call, "id") || has(call, "mount")) {
+		refuse(call, "rule", has(call, "id") ? "a draft is judged without a live sandbox" :
+						       "no rule is about mounts");
+		return false;
+	}
+	if ((strcmp(type, "tool") == 0) != has(call, "command")) {
+		refuse(call, "rule.type",
+		       "a tool rule is for a command, a network rule for a connection");
+		return false;
+	}
+	e = sbx_rule_check(&r, &err);
+	if (e < 0)
+		sbx_reply_json(call, 200, NULL);
+	else if (e > 0)
+		refuse(call, is_floor && strcmp(r.action, "deny") != 0 ? "rule.action" :
+									 "rule.pattern",
+		       err.msg);
+	return e == 0;
+}
+
+static size_t add_option(const char **words, size_t n, const char *flag, const char *value)
+{
+	if (value) {
+		words[n++] = flag;
+		words[n++] = value;
+	}
+	return n;
+}
+
+struct draft {
+	char text[DRAFT_MAX], priority[24], id[24];
+};
+
+static size_t add_draft(const struct sbx_call *call, struct draft *d, const char **words, size_t n)
+{
+	const json_t *rule = json_object_get(call->body, "rule");
+	const json_t *priority = json_object_get(rule, "priority"), *id;
+
+	if (!rule)
+		return n;
+	id = json_object_get(rule, "id");
+	sbx_text_fit(d->text, sizeof(d->text), "%s:%s",
+		     json_is_true(json_object_get(rule, "is_floor")) ? "floor" :
+								       of_rule(call, "action", ""),
+		     of_rule(call, "pattern", ""));
+	sbx_text_fit(d->priority, sizeof(d->priority), "%lld",
+		     (long long)json_integer_value(priority));
+	sbx_text_fit(d->id, sizeof(d->id), "%lld", (long long)json_integer_value(id));
+	n = add_option(words, n, "--draft", d->text);
+	n = add_option(words, n, "--draft-priority", priority ? d->priority : NULL);
+	return add_option(words, n, "--draft-replaces", id ? d->id : NULL);
+}
+
 /* --- by planning --- */
 
 static void on_planned(void *userdata, int result, int status, json_t *answer,
@@ -84,19 +168,11 @@ static void on_planned(void *userdata, int result, int status, json_t *answer,
 		sbx_reply_problem(call, 422, "refused", NULL, "%s", err->msg);
 }
 
-static size_t add_option(const char **words, size_t n, const char *flag, const char *value)
-{
-	if (value) {
-		words[n++] = flag;
-		words[n++] = value;
-	}
-	return n;
-}
-
 static void plan(struct sbx_call *call)
 {
 	static const char *const kinds[] = { "mount", "command" };
 	const char *words[WORDS_MAX] = { "explain" }, *own = call->principal.workspace;
+	struct draft draft;
 	char port[8];
 	size_t n = 1;
 
@@ -107,6 +183,7 @@ static void plan(struct sbx_call *call)
 	n = add_option(words, n, "--address", member(call, "address"));
 	n = add_option(words, n, "--method", member(call, "method"));
 	n = add_option(words, n, "--path", member(call, "path"));
+	n = add_draft(call, &draft, words, n);
 	words[n++] = "--";
 	if (has(call, "protocol")) {
 		snprintf(port, sizeof(port), "%d",
@@ -151,7 +228,7 @@ void sbx_post_explain(struct sbx_call *call)
 	const char *workspace = member(call, "workspace"), *own = call->principal.workspace;
 	json_t *sandbox = NULL;
 
-	if (!check_question(call))
+	if (!check_question(call) || !check_draft(call))
 		return;
 	if (own[0] && workspace && strcmp(own, workspace) != 0) {
 		sbx_reply_unknown(call, "workspace");
