@@ -203,6 +203,12 @@ INNER = "GET /tokens HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
     "Content-Length : {n}",
     "Content-Length\t: {n}",
     "Content-Length:\r\n {n}",
+    "Transfer-Encoding: identity",
+    "Transfer-Encoding: xchunked",
+    "Transfer-Encoding: gzip, chunked",
+    "Transfer-Encoding: chunked, identity",
+    "Transfer-Encoding: \vchunked",
+    "Transfer-Encoding:",
     "Transfer-Encoding : chunked"])
 def test_a_request_that_could_end_elsewhere(sbx, fields):
     """Request smuggling: what a proxy may take for a body is not run as a further request."""

@@ -4,8 +4,9 @@
  * callers over one connection. Where the proxy and libmicrohttpd disagree about the end of a body,
  * bytes of one caller become the beginning of another caller's request.
  *
- * libmicrohttpd takes the first of two Content-Length, prefers Transfer-Encoding to it, and keeps a
- * name with the blank behind it. Some versions join a folded line to the name of its field. It has
+ * libmicrohttpd takes the first of two Content-Length, prefers Transfer-Encoding to it, takes
+ * another coding than chunked for a body that ends with the connection, and keeps a name with the
+ * blank behind it. Some versions join a folded line to the name of its field. It has
  * cut the value at a NUL byte, which cannot be seen here.
  */
 #include "daemon/http/framing.h"
@@ -19,6 +20,7 @@
 
 struct head {
 	unsigned n_length, n_coding;
+	bool is_chunked; /* the last coding is chunked alone */
 	const char *why;
 };
 
@@ -39,13 +41,14 @@ static enum MHD_Result look(void *cls, enum MHD_ValueKind kind, const char *name
 	struct head *h = cls;
 
 	(void)kind;
-	(void)value;
-	if (name[strspn(name, TOKEN)])
+	if (name[strspn(name, TOKEN)]) {
 		h->why = "a field's name has a blank, or another byte that names do not have";
-	else if (is_field(h, name, MHD_HTTP_HEADER_CONTENT_LENGTH))
+	} else if (is_field(h, name, MHD_HTTP_HEADER_CONTENT_LENGTH)) {
 		h->n_length++;
-	else if (is_field(h, name, MHD_HTTP_HEADER_TRANSFER_ENCODING))
+	} else if (is_field(h, name, MHD_HTTP_HEADER_TRANSFER_ENCODING)) {
 		h->n_coding++;
+		h->is_chunked = value && strcasecmp(value, "chunked") == 0;
+	}
 	return h->why ? MHD_NO : MHD_YES;
 }
 
@@ -58,6 +61,8 @@ const char *sbx_framing_is_ambiguous(struct MHD_Connection *c, const char *versi
 		return h.why;
 	if (h.n_length + h.n_coding > 1)
 		return "Content-Length or Transfer-Encoding may be there once, and not both";
+	if (h.n_coding && !h.is_chunked)
+		return "Transfer-Encoding may be chunked, and nothing else";
 	if (h.n_coding && strcmp(version, MHD_HTTP_VERSION_1_1) != 0)
 		return "Transfer-Encoding needs HTTP/1.1";
 	return NULL;

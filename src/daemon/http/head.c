@@ -180,6 +180,7 @@ static bool take_query(struct sbx_http_request *r)
 /* The connection is closed: what follows may be the rest of this request. */
 static void refuse_framing(struct sbx_call *call, const char *why)
 {
+	call->http->unframed = true;
 	sbx_reply_header(call, MHD_HTTP_HEADER_CONNECTION, "close");
 	sbx_reply_problem(call, MHD_HTTP_BAD_REQUEST, "invalid", NULL, "%s", why);
 }

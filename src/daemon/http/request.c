@@ -194,7 +194,7 @@ enum MHD_Result sbx_request_go_on(void *cls, struct MHD_Connection *mc, const ch
 		if (sbx_request_head(r, url, method, version))
 			check_body_head(r);
 		r->ran = r->response != NULL;
-		return r->ran && body_length(r) > DROP_MAX ? queue(r) : MHD_YES;
+		return r->unframed || (r->ran && body_length(r) > DROP_MAX) ? queue(r) : MHD_YES;
 	}
 	if (*n_data > 0) {
 		enum MHD_Result result = take_body(r, data, *n_data);

@@ -23,6 +23,7 @@ struct sbx_http_request {
 	char *body;
 	size_t n_body, n_dropped;
 	bool too_large; /* the rest of the body is dropped */
+	bool unframed;	/* nobody knows where it ends: it is answered at once */
 	bool ran;	/* the handler was called, or is not to be */
 	bool suspended; /* libmicrohttpd waits for the answer */
 	int status;
