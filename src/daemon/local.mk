@@ -47,6 +47,7 @@ noinst_LIBRARIES += %reldir%/libsbx-daemon.a
 	%reldir%/hub/tally.c %reldir%/hub/tally.h \
 	%reldir%/hub/dir_watch.c %reldir%/hub/dir_watch.h \
 	%reldir%/http/call.h \
+	%reldir%/http/connection.c \
 	%reldir%/http/etag.c %reldir%/http/etag.h \
 	%reldir%/http/framing.c %reldir%/http/framing.h \
 	%reldir%/http/head.c \

@@ -329,19 +329,23 @@ def test_requests_are_limited_by_caller(sbx):
 
 
 def test_connections_of_another_user_are_limited(sbx):
+    """The longest that waits for a request makes room; streams stay."""
     with service(sbx, root=True) as s, contextlib.ExitStack() as stack:
         theirs = Api(s.where, uid=OTHER_UID)
-        assert theirs.get("/healthz")
-        for _ in range(200):
-            c = theirs.connection()
+        stream = stack.enter_context(theirs.follow("/events"))
+        before = len(os.listdir(f"/proc/{s.p.pid}/fd"))
+        idle = [theirs.connection() for _ in range(200)]
+        for c in idle:
             stack.callback(c.close)
-            with contextlib.suppress(OSError):
-                c.connect()
-        with pytest.raises((OSError, http.client.HTTPException)):
-            theirs.get("/healthz")
+            c.connect()
+        assert theirs.get("/healthz") and stream
+        assert idle[0].sock.recv(1) == b""
+        wait_for(lambda: len(os.listdir(f"/proc/{s.p.pid}/fd")) - before <= 128)
         assert s.get("/healthz")
-    with service(sbx, root=True) as s:
-        assert Api(s.where, uid=OTHER_UID).get("/healthz")
+        streams = [stack.enter_context(theirs.follow("/events")) for _ in range(63)]
+        with pytest.raises(AssertionError, match="a caller has at most 64 streams"):
+            stack.enter_context(theirs.follow("/events"))
+        assert len(streams) == 63
 
 
 # --- from inside a sandbox ---

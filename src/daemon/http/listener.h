@@ -21,6 +21,7 @@ struct sbx_http_connection {
 	uint16_t port;		     /* ours */
 	/* its next request is whole SBX_HTTP_REQUEST_S later; 0: it is. Monotonic. */
 	uint64_t since_us;
+	bool is_cut; /* libmicrohttpd is about to see its end */
 };
 
 struct sbx_http_listener {
@@ -40,6 +41,11 @@ struct sbx_http {
 	size_t n_listeners;
 	struct sbx_http_listener listeners[SBX_HTTP_LISTENERS_MAX];
 };
+
+/* connection.c: MHD_NotifyConnectionCallback of a listener; and the end of late connections. */
+void sbx_connection_notified(void *cls, struct MHD_Connection *mc, void **state,
+			     enum MHD_ConnectionNotificationCode code);
+void sbx_connections_sweep(struct sbx_http_listener *l);
 
 /* Goes on with a suspended connection. */
 void sbx_connection_resume(struct sbx_http_listener *l, struct MHD_Connection *c);

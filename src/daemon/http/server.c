@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The server: listeners and connections. Requests are in request.c.
+ * The server: its listeners. Connections are in connection.c, requests in request.c.
  *
  * libmicrohttpd waits in an epoll descriptor of its own for each listener, which is one more
  * descriptor of the daemon's loop.
@@ -14,10 +14,10 @@
 #include "base/cleanup.h"
 #include "daemon/http/listener.h"
 #include "daemon/http/request.h"
-#include "launcher/control/peer.h"
-#include "sys/process/proc.h"
 
 #define SWEEP_S 2 /* how often late connections and ended credentials are looked for */
+/* libmicrohttpd's own limit is never reached: beyond it, it would leave callers waiting. */
+#define CONNECTIONS_MAX (2u * SBX_HTTP_CONNECTIONS_MAX)
 
 const struct sbx_http_stats *sbx_http_stats(const struct sbx_http *h)
 {
@@ -35,87 +35,14 @@ void sbx_connection_resume(struct sbx_http_listener *l, struct MHD_Connection *c
 	kick(l);
 }
 
-/* --- connections --- */
-
-static void describe(struct sbx_http_connection *c, const struct sbx_http_listener *l,
-		     struct MHD_Connection *mc)
-{
-	const union MHD_ConnectionInfo *fd =
-		MHD_get_connection_info(mc, MHD_CONNECTION_INFO_CONNECTION_FD);
-	struct sockaddr_storage sa = { 0 };
-	struct sbx_control_peer peer;
-	socklen_t n = sizeof(sa);
-	uint16_t port;
-
-	c->fd = fd ? fd->connect_fd : -1;
-	if (l->kind == SBX_LISTEN_UNIX) {
-		sbx_control_peer_look(c->fd, &peer, &c->foreign);
-		c->uid = peer.uid;
-		return;
-	}
-	if (getsockname(c->fd, (struct sockaddr *)&sa, &n) == 0)
-		sbx_addr_from_sockaddr((struct sockaddr *)&sa, n, &c->at, &c->port);
-	n = sizeof(sa);
-	if (getpeername(c->fd, (struct sockaddr *)&sa, &n) == 0)
-		sbx_addr_from_sockaddr((struct sockaddr *)&sa, n, &c->address, &port);
-}
-
-/* libmicrohttpd counts connections by address, and not by uid. */
-static bool has_too_many(const struct sbx_http_listener *l, const struct sbx_http_connection *c)
-{
-	size_t n = 0;
-
-	if (l->kind != SBX_LISTEN_UNIX || sbx_access_is_own(l->http->o.access, c->uid))
-		return false;
-	for (const struct sbx_http_connection *k = l->connections; k; k = k->next)
-		n += k->uid == c->uid;
-	return n > SBX_ACCESS_PER_UID_MAX;
-}
-
-static void on_connection(void *cls, struct MHD_Connection *mc, void **state,
-			  enum MHD_ConnectionNotificationCode code)
-{
-	struct sbx_http_listener *l = cls;
-	struct sbx_http_connection *c = *state;
-
-	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-		c = calloc(1, sizeof(*c));
-		*state = c;
-		if (!c)
-			return;
-		describe(c, l, mc);
-		l->http->stats.n_connections[l->kind]++;
-		c->since_us = sbx_clock_monotonic_us();
-		c->next = l->connections;
-		c->where = &l->connections;
-		if (c->next)
-			c->next->where = &c->next;
-		l->connections = c;
-		if (has_too_many(l, c))
-			shutdown(c->fd, SHUT_RDWR);
-	} else if (c) {
-		l->http->stats.n_connections[l->kind]--;
-		*c->where = c->next;
-		if (c->next)
-			c->next->where = c->where;
-		free(c);
-		*state = NULL;
-	}
-}
-
-/* A client that sends a byte now and then is never idle. */
 static void on_sweep(evutil_socket_t fd, short what, void *userdata)
 {
 	struct sbx_http *h = userdata;
-	uint64_t now = sbx_clock_monotonic_us();
 
 	(void)fd;
 	(void)what;
 	for (size_t i = 0; i < h->n_listeners; i++)
-		for (struct sbx_http_connection *c = h->listeners[i].connections; c; c = c->next)
-			if (c->since_us && now - c->since_us > SBX_HTTP_REQUEST_S * 1000000ull &&
-			    c->fd >= 0)
-				shutdown(c->fd, SHUT_RDWR);
+		sbx_connections_sweep(&h->listeners[i]);
 	sbx_streams_judge(h);
 }
 
@@ -162,13 +89,11 @@ static struct MHD_Daemon *start(struct sbx_http_listener *l, int fd, const char 
 	return MHD_start_daemon(flags, 0, NULL, NULL, sbx_request_go_on, l,
 				MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_NOTIFY_COMPLETED,
 				sbx_request_completed, l, MHD_OPTION_NOTIFY_CONNECTION,
-				on_connection, l, MHD_OPTION_UNESCAPE_CALLBACK, leave_encoded, l,
-				MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)SBX_HTTP_HEADER_MAX,
-				MHD_OPTION_CONNECTION_LIMIT, (unsigned)SBX_HTTP_CONNECTIONS_MAX,
-				MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-				l->kind == SBX_LISTEN_TCP ? (unsigned)SBX_HTTP_PER_ADDRESS_MAX : 0u,
-				MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SBX_HTTP_IDLE_S,
-				MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
+				sbx_connection_notified, l, MHD_OPTION_UNESCAPE_CALLBACK,
+				leave_encoded, l, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+				(size_t)SBX_HTTP_HEADER_MAX, MHD_OPTION_CONNECTION_LIMIT,
+				CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
+				(unsigned)SBX_HTTP_IDLE_S, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
 }
 
 static void note_address(const struct sbx_http_listener *l, int fd)

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -41,6 +42,8 @@ SBX_VERSION_MARK;
 #define USAGE	    2
 #define DATABASE_MS 250 /* the longest wait for another writer: nothing else happens meanwhile */
 #define PEM_MAX	    65536
+
+#define FILES_MAX   8192 /* as the units say */
 
 static int complain(const struct sbx_err *err, int status)
 {
@@ -290,6 +293,17 @@ static void daemon_fini(struct sbx_daemon *d)
 		event_base_free(d->base);
 }
 
+/* A shell's usual 1024 are fewer than connections. */
+static void allow_files(void)
+{
+	struct rlimit n;
+
+	if (getrlimit(RLIMIT_NOFILE, &n) < 0 || n.rlim_cur >= FILES_MAX)
+		return;
+	n.rlim_cur = n.rlim_max < FILES_MAX ? n.rlim_max : FILES_MAX;
+	setrlimit(RLIMIT_NOFILE, &n);
+}
+
 int main(int argc, char **argv)
 {
 	struct sbx_daemon d = { .routes = &sbx_routes };
@@ -314,6 +328,7 @@ int main(int argc, char **argv)
 			printf("sbxd (sbx) " PACKAGE_VERSION "\n");
 		return fflush(stdout) == 0 ? 0 : FAILED;
 	}
+	allow_files();
 	r = open_parts(&d, &o, &err);
 	r = r ? r : open_starts(&d);
 	r = r ? r : serve(&d, &o, &err);
