@@ -4,20 +4,52 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
 
+/* FNV-1a */
+#define HASH_BEGIN UINT64_C(0xcbf29ce484222325)
+
+static uint64_t hash(uint64_t h, const void *bytes, size_t n)
+{
+	const unsigned char *p = bytes;
+
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ p[i]) * UINT64_C(0x100000001b3);
+	return h;
+}
+
+static void print_tag(uint64_t h, char ret_tag[SBX_ETAG_MAX])
+{
+	sbx_text_fit(ret_tag, SBX_ETAG_MAX, "\"%016llx\"", (unsigned long long)h);
+}
+
 int sbx_etag(const json_t *value, char ret_tag[SBX_ETAG_MAX])
 {
 	SBX_AUTO_FREE char *text = json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS);
-	uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
 
 	if (!text)
 		return -ENOMEM;
-	for (const unsigned char *p = (const unsigned char *)text; *p; p++)
-		h = (h ^ *p) * UINT64_C(0x100000001b3);
-	sbx_text_fit(ret_tag, SBX_ETAG_MAX, "\"%016llx\"", (unsigned long long)h);
+	print_tag(hash(HASH_BEGIN, text, strlen(text)), ret_tag);
+	return 0;
+}
+
+int sbx_etag_file(int fd, char ret_tag[SBX_ETAG_MAX])
+{
+	uint64_t h = HASH_BEGIN;
+	char part[16384];
+	off_t at = 0;
+	ssize_t n;
+
+	while ((n = pread(fd, part, sizeof(part), at)) > 0) {
+		h = hash(h, part, (size_t)n);
+		at += n;
+	}
+	if (n < 0)
+		return -errno;
+	print_tag(h, ret_tag);
 	return 0;
 }
 

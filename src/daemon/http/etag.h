@@ -10,6 +10,8 @@
 
 /* The tag of @value, with its quotes. 0 or -ENOMEM. */
 int sbx_etag(const json_t *value, char ret_tag[SBX_ETAG_MAX]);
+/* The tag of a regular file's content. 0 or -errno. */
+int sbx_etag_file(int fd, char ret_tag[SBX_ETAG_MAX]);
 /* Does a header's list have @tag, or "*"? @weakly: a weak tag (W/"...") counts as well. @list NULL:
  * there is no such header, and so no. */
 bool sbx_etag_listed(const char *list, const char *tag, bool weakly);

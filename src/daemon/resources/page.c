@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "daemon/http/etag.h"
 #include "daemon/resources/daemon.h"
 #include "daemon/resources/resources.h"
 
@@ -53,6 +54,7 @@ void sbx_get_page(struct sbx_call *call)
 	const char *path = call->found.params[0][0] ? call->found.params[0] : "index.html";
 	const char *media = media_of(path);
 	SBX_AUTO_CLOSE int dir = -1, fd = -1;
+	char tag[SBX_ETAG_MAX];
 	struct stat st;
 
 	if (media && is_plain(path))
@@ -64,16 +66,19 @@ void sbx_get_page(struct sbx_call *call)
 				  "this installation has no page: it was built with --disable-web");
 		return;
 	}
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || sbx_etag_file(fd, tag) < 0) {
 		sbx_reply_unknown(call, "file");
 		return;
 	}
 	sbx_reply_header(call, "Content-Security-Policy", PAGE_POLICY);
-	/* names of assets have a hash of their content */
-	sbx_reply_header(call, "Cache-Control",
-			 strncmp(path, "assets/", 7) == 0 ? "public, max-age=31536000, immutable" :
-							    "no-cache");
-	sbx_reply_file(call, media, sbx_fd_steal(&fd), (uint64_t)st.st_size);
+	/* Names are fixed: a browser asks each time, and an upgrade is seen. The tag is of the
+	 * content: times of files may be all the same (reproducible builds). */
+	sbx_reply_header(call, "Cache-Control", "no-cache");
+	sbx_reply_header(call, "ETag", tag);
+	if (sbx_etag_listed(call->if_none_match, tag, true))
+		sbx_reply_empty(call, 304);
+	else
+		sbx_reply_file(call, media, sbx_fd_steal(&fd), (uint64_t)st.st_size);
 }
 
 void sbx_get_root(struct sbx_call *call)
