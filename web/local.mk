@@ -61,6 +61,7 @@ SBX_WEB_PARTS = \
 	%reldir%/src/views/reviews.tsx \
 	%reldir%/src/views/rules/default.tsx \
 	%reldir%/src/views/rules/dialog.tsx \
+	%reldir%/src/views/rules/draft_tester.tsx \
 	%reldir%/src/views/rules/list.tsx \
 	%reldir%/src/views/rules/table.tsx \
 	%reldir%/src/views/rules/tester.tsx \
@@ -86,6 +87,7 @@ SBX_WEB_TESTS = \
 	%reldir%/test/driver.mjs \
 	%reldir%/test/keyboard.test.mjs \
 	%reldir%/test/looks.test.mjs \
+	%reldir%/test/mock/contract.mjs \
 	%reldir%/test/mock/main.mjs \
 	%reldir%/test/mock/routes.mjs \
 	%reldir%/test/mock/rules.mjs \
@@ -149,6 +151,7 @@ WEB_TESTS =
 check-web: web
 	@rm -rf %reldir%/screenshots && $(MKDIR_P) %reldir%/screenshots
 	cd %reldir%/work && set -- $(WEB_TESTS); test $$# -gt 0 || set -- test/*.test.mjs; \
+		SBX_WEB_OPENAPI='$(abs_top_srcdir)/docs/openapi.json' \
 		SBX_WEB_DIST='$(abs_builddir)/%reldir%/dist' SBX_WEB_SCREENSHOTS='$(abs_builddir)/%reldir%/screenshots' \
 		$(NODE) --test --test-reporter=tap "$$@"
 

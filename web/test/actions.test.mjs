@@ -39,12 +39,12 @@ test("a sandbox is killed after a question", () =>
 		assert.equal(asked("DELETE", `/sandboxes/${ID}`).length, 1);
 	}));
 
-test("the list shows usage of its rows and the refusals of a day", () =>
+test("the list shows what its rows use, and their refusals", () =>
 	visit(usualState(), {}, async ({ page, open }) => {
 		await open("#/sandboxes");
 		const row = page.getByRole("row").filter({ hasText: ID });
 		await row.getByText("178 MiB").waitFor();
-		await row.getByText("44", { exact: true }).waitFor();
+		await row.getByRole("link", { name: `Refusals of ${ID}: 44` }).waitFor();
 		await row.getByText(/^\d.* %$/).waitFor(); // after the second answer
 	}));
 
@@ -59,6 +59,11 @@ test("a refusal leads to its events and to a rule, as a draft", () =>
 		await page.getByRole("button", { name: "Allow … telemetry.example.org" }).click();
 		const dialog = page.getByRole("dialog");
 		await dialog.getByText("Refused", { exact: true }).waitFor();
+		await dialog.getByText("Allowed", { exact: true }).waitFor();
+		await dialog.getByText("the draft decides").waitFor();
+		const [now, then] = asked("POST", "/explain").slice(-2).map((r) => r.body);
+		assert.deepEqual([now.profile, now.workspace, now.rule], ["install", "shop", undefined]);
+		assert.deepEqual([then.profile, then.rule.pattern], ["install", "telemetry.example.org:443"]);
 		assert.equal(await dialog.getByLabel("Allow").inputValue(), "telemetry.example.org:443");
 		assert.equal(await dialog.getByLabel("Workspace").inputValue(), "shop");
 		assert.equal(asked("POST", "/workspaces/shop/sandbox/rules").length, 0);
@@ -66,7 +71,7 @@ test("a refusal leads to its events and to a rule, as a draft", () =>
 		await shot("draft");
 		await dialog.getByLabel("Note").fill("wanted");
 		await dialog.getByRole("button", { name: "Add the rule" }).click();
-		await dialog.getByText(/Rule \d+ is in force, followed by 1 sandbox\./).waitFor();
+		await dialog.getByText(/Rule \d+ is in force\. 1 sandbox followed, cut 0 flows\./).waitFor();
 		const [request] = asked("POST", "/workspaces/shop/sandbox/rules");
 		const { pattern, action, note } = request.body;
 		assert.deepEqual([pattern, action, note], ["telemetry.example.org:443", "allow", "wanted"]);
@@ -76,9 +81,13 @@ test("a refusal leads to its events and to a rule, as a draft", () =>
 test("what a floor refused has no rule", () =>
 	visit(usualState(), {}, async ({ page, open }) => {
 		await open("#/refusals?by=ip");
-		await page.getByRole("button", { name: "Allow … 169.254.169.254" }).click();
-		await page.getByRole("dialog").getByText("No rule lifts a floor").waitFor();
-		assert.equal(await page.getByRole("button", { name: "Add the rule" }).isDisabled(), true);
+		const row = page.getByRole("row").filter({ hasText: "169.254.169.254" });
+		await row.getByText("floor: no rule lifts it").waitFor();
+		assert.equal(await row.getByRole("button").count(), 0);
+		await row.getByRole("link", { name: "Explain 169.254.169.254" }).click();
+		await page.getByRole("heading", { name: "Explain" }).waitFor();
+		assert.equal(await page.getByLabel("Host or address").inputValue(), "169.254.169.254");
+		assert.equal(await page.getByLabel("Port").inputValue(), "80");
 	}));
 
 test("events come as they happen, names as text", () =>
@@ -146,9 +155,19 @@ test("rules are added, explained before, turned off and deleted", () =>
 		await dialog.getByRole("alert").getByText("a pattern has no space").waitFor();
 		await dialog.getByLabel("Pattern").fill("*.new.example:8443");
 		await dialog.getByLabel("Priority, lowest first").fill("10");
-		await dialog.getByRole("button", { name: "Explain the draft" }).click();
+		// A key of Enter in the tester saves nothing.
+		await dialog.getByLabel("Host or address").press("Enter");
 		await dialog.getByText("Allowed", { exact: true }).waitFor();
-		assert.equal(asked("POST", "/explain").at(-1).body.host, "www.new.example");
+		await dialog.getByText("Refused", { exact: true }).waitFor(); // as it is now
+		assert.equal(asked("POST", "/workspaces/shop/sandbox/rules").length, 1);
+		const bodies = asked("POST", "/explain").map((r) => r.body);
+		assert.deepEqual(
+			bodies.map((body) => [body.workspace, body.host, body.port, body.rule?.priority]).sort(),
+			[
+				["shop", "www.new.example", 8443, undefined],
+				["shop", "www.new.example", 8443, 10],
+			].sort(),
+		);
 		await axe("a rule");
 		await shot("rule-dialog");
 		await dialog.getByRole("button", { name: "Save" }).click();
@@ -181,6 +200,23 @@ test("rules are added, explained before, turned off and deleted", () =>
 			service.state.rules.some((r) => r.id === 2),
 			false,
 		);
+	}));
+
+test("a draft that a floor or another rule stands above is told so, and an old answer goes", () =>
+	visit(usualState(), {}, async ({ page, open, asked }) => {
+		await open("#/rules/shop");
+		await page.getByRole("button", { name: "Edit rule 1", exact: true }).click();
+		const dialog = page.getByRole("dialog");
+		await dialog.getByLabel("Pattern").fill("git.corp.example");
+		await dialog.getByRole("button", { name: "Explain" }).click();
+		await dialog.getByText("A floor: no rule lifts it.").waitFor();
+		await dialog.getByText("the floor '*.corp.example' comes first").waitFor();
+		assert.equal(asked("POST", "/explain").find((r) => r.body.rule).body.rule.id, 1);
+		await dialog.getByLabel("Pattern").fill("x.tracker.example");
+		assert.equal(await dialog.getByText("A floor: no rule lifts it.").count(), 0);
+		await dialog.getByLabel("Priority, lowest first").fill("200");
+		await dialog.getByRole("button", { name: "Explain" }).click();
+		await dialog.getByText("the rule '*.tracker.example' comes first").waitFor();
 	}));
 
 test("the tester beside the rules explains a host", () =>

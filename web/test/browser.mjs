@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Debian's Chromium for the tests, and the page in it. Every page fails its test on an error of its
 // console, on a request to anywhere but its own service, and on a violation of its CSP, which the console tells.
-import { mkdirSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import assert from "node:assert/strict";
@@ -27,6 +27,21 @@ export async function startBrowser() {
 }
 
 export const stopBrowser = () => browser.close();
+
+// What axe finds. It is evaluated by the debugger: the page's CSP takes no script of ours.
+export async function violations(page) {
+	await page.evaluate(readFileSync(AXE, "utf8"));
+	return page.evaluate(async () => {
+		const { violations } = await window.axe.run(document);
+		return violations.map(
+			(v) => `${v.id}: ${v.help}: ${v.nodes.map((n) => n.html.slice(0, 120)).join(" | ")}`,
+		);
+	});
+}
+
+// Pixels by which a part of the page is wider than the window.
+export const excess = (page) =>
+	page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
 
 // A service with the state, and a browser's context that is closed with it. options: of Playwright's context.
 export async function visit(state, options, run) {
@@ -68,6 +83,7 @@ class Visit {
 		assert.equal(hacked, false, "a name was taken for markup");
 		const trouble = this.trouble.filter((text) => !this.expected.some((pattern) => pattern.test(text)));
 		assert.deepEqual(trouble, []);
+		assert.deepEqual(this.service.refused, []);
 	}
 
 	shot = async (name) => {
@@ -75,27 +91,8 @@ class Visit {
 		await this.page.screenshot({ path: join(SHOTS, `${name}.png`), fullPage: true });
 	};
 
-	// axe is evaluated by the debugger: the page's CSP takes no script of ours.
-	axe = async (name) => {
-		const { readFileSync } = await import("node:fs");
-		await this.page.evaluate(readFileSync(AXE, "utf8"));
-		const found = await this.page.evaluate(async () => {
-			const { violations } = await window.axe.run(document);
-			return violations.map(
-				(v) => `${v.id}: ${v.help}: ${v.nodes.map((n) => n.html.slice(0, 120)).join(" | ")}`,
-			);
-		});
-		assert.deepEqual(found, [], `axe, ${name}`);
-	};
-
-	// No part of the page is wider than the window.
-	fits = async (name) => {
-		const [content, view] = await this.page.evaluate(() => [
-			document.documentElement.scrollWidth,
-			document.documentElement.clientWidth,
-		]);
-		assert.ok(content <= view, `${name}: ${content} px wide in a window of ${view} px`);
-	};
+	axe = async (name) => assert.deepEqual(await violations(this.page), [], `axe, ${name}`);
+	fits = async (name) => assert.equal(await excess(this.page), 0, `${name}: it is wider than the window`);
 
 	asked = (method, path) => this.service.log.filter((r) => r.method === method && r.path === path);
 }

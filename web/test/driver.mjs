@@ -3,12 +3,13 @@
 // standard input is a JSON array, [COMMAND, ARGUMENT...]; the answer is a line {"ok": value} or {"error": text}.
 import { createInterface } from "node:readline";
 import { join } from "node:path";
-import { launch } from "./browser.mjs";
+import { excess, launch, violations } from "./browser.mjs";
 
 const SECONDS = 20;
 
 const browser = await launch();
-const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
+const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+const page = await context.newPage();
 page.setDefaultTimeout(SECONDS * 1000);
 const trouble = [];
 page.on("console", (m) => m.type() === "error" && trouble.push(m.text()));
@@ -17,7 +18,34 @@ page.on("pageerror", (error) => trouble.push(String(error)));
 // The accessible name is the whole one.
 const control = (role, name) => page.getByRole(role, { name, exact: true });
 
+// The link, in another tab for a moment.
+async function tab(url) {
+	const other = await context.newPage();
+	await other.goto(url);
+	await other.close();
+}
+
+async function look(width, colorScheme) {
+	await page.setViewportSize({ width, height: 800 });
+	await page.emulateMedia({ colorScheme });
+}
+
+const ANSWERS = ["state", "text", "script", "trouble", "count", "named", "axe", "excess", "focused"];
+
 const commands = {
+	tab,
+	look,
+	axe: () => violations(page),
+	excess: () => excess(page),
+	press: (key) => page.keyboard.press(key),
+	type: (text) => page.keyboard.type(text),
+	focused: () => page.evaluate(() => document.activeElement.ariaLabel ?? document.activeElement.textContent),
+	named: (role, name) => control(role, name).count(),
+	settle: async () => {
+		await page.waitForFunction(() => document.querySelector("h1") && !document.querySelector(".loading"));
+		await page.waitForTimeout(300);
+	},
+	count: (text) => page.getByText(text).count(),
 	open: (url) => page.goto(url),
 	view: (hash) => page.goto(page.url().split("#")[0] + hash),
 	click: (role, name) => control(role, name).click(),
@@ -36,7 +64,7 @@ for await (const line of createInterface({ input: process.stdin })) {
 	let answer;
 	try {
 		const value = await commands[command](...rest);
-		answer = { ok: ["state", "text", "script", "trouble"].includes(command) ? (value ?? null) : null };
+		answer = { ok: ANSWERS.includes(command) ? (value ?? null) : null };
 	} catch (error) {
 		answer = { error: String(error) };
 	}

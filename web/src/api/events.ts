@@ -3,6 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { get, type Query } from "./client";
 import { useEvents, useLoad, type Loaded } from "./hooks";
+import { onGap } from "./live";
 import type { EgressEvent, List } from "./types";
 
 export interface EventFilter {
@@ -47,8 +48,10 @@ export function useRecentEvents(filter: EventFilter): Loaded<EgressEvent[]> {
 	useEffect(() => {
 		if (first.data) setEvents((old) => merge(old, first.data!.items));
 	}, [first.data]);
-	useEvents((event) => {
-		if (passes(event, filter)) setEvents((old) => merge(old, [event]));
+	useEffect(() => onGap(first.reload), [first.reload]);
+	useEvents((all) => {
+		const wanted = all.filter((event) => passes(event, filter));
+		if (wanted.length > 0) setEvents((old) => merge(old, wanted));
 	});
 	return { ...first, data: first.data ? events : null };
 }

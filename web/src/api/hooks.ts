@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { Problem } from "./client";
-import { onEvent } from "./live";
+import { onEvents } from "./live";
 import type { EgressEvent } from "./types";
 
 export interface Loaded<T> {
@@ -14,14 +14,20 @@ export function asProblem(error: unknown): Problem {
 	return error instanceof Problem ? error : new Problem(0, String(error));
 }
 
-// Loads at once, when a dependency changes, and every intervalMs while the page is visible (0: never).
+const AGAIN_MS = 5000;
+const PASSES = [0, 429, 503]; // the service is away, or busy
+
+// Loads at once, when a dependency changes, and every intervalMs while the page is visible. 0: until it is there.
 export function useLoad<T>(load: () => Promise<T>, deps: readonly unknown[], intervalMs = 0): Loaded<T> {
 	const [data, setData] = useState<T | null>(null);
 	const [problem, setProblem] = useState<Problem | null>(null);
 	const current = useRef(0);
 	const busy = useRef(false);
 
+	const retry = useRef<number | undefined>(undefined);
+
 	const run = useCallback(async (asked: number) => {
+		window.clearTimeout(retry.current);
 		busy.current = true;
 		try {
 			const got = await load();
@@ -29,7 +35,11 @@ export function useLoad<T>(load: () => Promise<T>, deps: readonly unknown[], int
 			setData(got);
 			setProblem(null);
 		} catch (error) {
-			if (asked === current.current) setProblem(asProblem(error));
+			if (asked !== current.current) return;
+			const failed = asProblem(error);
+			setProblem(failed);
+			if (intervalMs === 0 && PASSES.includes(failed.status))
+				retry.current = window.setTimeout(() => void run(asked), AGAIN_MS);
 		} finally {
 			if (asked === current.current) busy.current = false;
 		}
@@ -48,6 +58,7 @@ export function useLoad<T>(load: () => Promise<T>, deps: readonly unknown[], int
 		if (intervalMs > 0) document.addEventListener("visibilitychange", again);
 		return () => {
 			current.current++;
+			window.clearTimeout(retry.current);
 			window.clearInterval(timer);
 			document.removeEventListener("visibilitychange", again);
 		};
@@ -56,10 +67,20 @@ export function useLoad<T>(load: () => Promise<T>, deps: readonly unknown[], int
 	return { data, problem, reload };
 }
 
-export function useEvents(run: (event: EgressEvent) => void): void {
+export function useEvents(run: (events: readonly EgressEvent[]) => void): void {
 	const newest = useRef(run);
 	newest.current = run;
-	useEffect(() => onEvent((event) => newest.current(event)), []);
+	useEffect(() => onEvents((events) => newest.current(events)), []);
+}
+
+// The value, after it has not changed for so long: what is asked about it is not asked at each key.
+export function useSettled<T>(value: T, ms = 400): T {
+	const [settled, setSettled] = useState(value);
+	useEffect(() => {
+		const timer = window.setTimeout(() => setSettled(value), ms);
+		return () => window.clearTimeout(timer);
+	}, [value, ms]);
+	return settled;
 }
 
 // An action of a button or form: whether it is under way, and how the last one failed.

@@ -18,7 +18,7 @@ export async function allRules(workspace: string | null): Promise<Rule[]> {
 	return rules;
 }
 
-export const addRule = (workspace: string | null, draft: RuleDraft & { is_floor?: boolean }) =>
+export const addRule = (workspace: string | null, draft: RuleDraft) =>
 	post<Rule>(base(workspace), draft);
 export const changeRule = (rule: Rule, change: Partial<Rule>) =>
 	patch<Rule>(`${base(rule.workspace)}/${rule.id}`, change);
@@ -37,7 +37,7 @@ export interface Question {
 	path?: string | undefined;
 	mount?: string;
 	command?: string;
-	rule?: RuleDraft | undefined; // a draft, judged as if it were saved
+	rule?: (RuleDraft & { id?: number | undefined }) | undefined; // a draft, judged as if it were saved; id: in its place
 }
 
 export const explain = (question: Question) => post<Explained>("/explain", question);

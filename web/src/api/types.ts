@@ -25,6 +25,7 @@ export interface Usage {
 	flows?: number | null;
 	bytes_in?: number | null;
 	bytes_out?: number | null;
+	n_denied?: number | null; // refusals since its start
 }
 
 export interface PolicyEntry {
@@ -128,6 +129,7 @@ export interface Denial {
 	last_name: string | null;
 	last_ip: string | null;
 	last_port: number | null;
+	last_protocol: string | null;
 	last_rule: string | null;
 }
 
@@ -158,6 +160,7 @@ export interface RuleDraft {
 	action: "allow" | "deny";
 	priority: number;
 	note?: string;
+	is_floor?: boolean; // of the host alone
 }
 
 export interface Workspace {
@@ -200,13 +203,13 @@ export interface Explained {
 	matches: Match[];
 	n_more: number;
 	changes: string[];
+	draft?: { matches: boolean; decides: boolean; above: Match | null; why: string };
 }
 
 export interface Profile {
 	name: string;
 	description: string | null;
 	yaml?: string | null;
-	extends?: string | string[] | null;
 	file?: string | null;
 	error?: string | null;
 }

@@ -33,6 +33,21 @@ export function ExplainedNote({ explained: e }: { explained: Explained }) {
 	);
 }
 
+// The same with a draft of a rule: the verdict, and what the draft has to do with it.
+export function DraftNote({ explained: e }: { explained: Explained }) {
+	return (
+		<>
+			<ExplainedNote explained={e} />
+			{e.draft ? (
+				<p class="muted">
+					{e.draft.above?.layer === "floor" ? <Lock label="A floor: no rule lifts it. " /> : null}
+					<Foreign text={e.draft.why} />
+				</p>
+			) : null}
+		</>
+	);
+}
+
 export function ExplainedDetail({ explained: e }: { explained: Explained }) {
 	return (
 		<>

@@ -14,7 +14,7 @@ type Kind = "tcp" | "udp" | "mount" | "command";
 
 export function ExplainView({ route }: { route: Route }) {
 	const start = (name: string) => route.query.get(name) ?? "";
-	const [kind, setKind] = useState<Kind>("tcp");
+	const [kind, setKind] = useState<Kind>(route.query.get("protocol") === "udp" ? "udp" : "tcp");
 	const [profile, setProfile] = useState(start("profile"));
 	const [workspace, setWorkspace] = useState(start("workspace"));
 	const [id, setId] = useState(start("id"));
@@ -25,7 +25,7 @@ export function ExplainView({ route }: { route: Route }) {
 	const [target, setTarget] = useState("");
 	const [answer, setAnswer] = useState<Explained | null>(null);
 	const action = useAction();
-	const profiles = useLoad(() => get<List<Profile>>("/profiles", { limit: 1000 }), []);
+	const profiles = useLoad(() => get<List<Profile>>("/profiles"), []);
 	const known = useLoad(workspaces, []);
 
 	const question = (): Question => {

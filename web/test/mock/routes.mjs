@@ -46,8 +46,10 @@ function killSandbox({ state }, id) {
 }
 
 function metrics({ state }, id) {
-	const usage = state.sandboxes.find((s) => s.id === id)?.usage;
-	if (!usage) return unknown("usage");
+	const found = state.sandboxes.find((s) => s.id === id);
+	if (!found) return unknown("sandbox");
+	const { usage } = found;
+	if (!usage) return [200, { cpu_us: null, memory_bytes: null, flows: null }];
 	usage.cpu_us += 300_000;
 	return [
 		200,
@@ -77,15 +79,35 @@ function listEvents({ service, state, query, request, response }, sandbox = quer
 	return undefined;
 }
 
-function output({ state, response }) {
+// state.output: the frames of the log; one that is lost has bytes in the place of a text.
+function output({ service, state, query, request, response }) {
+	if (!state.output) return [404, { detail: "no output of this sandbox is kept here" }];
+	const from = Number(request.headers["last-event-id"] ?? query.get("offset") ?? 0);
+	let next = 0;
+	const frames = state.output.map((frame) => ({ ...frame, offset: next, next: (next += size(frame)) }));
+	const wanted = frames.filter((frame) => frame.offset >= from);
+	if (!request.headers.accept?.includes("text/event-stream"))
+		return [
+			200,
+			{
+				items: wanted
+					.filter((f) => f.event !== "lost")
+					.map(({ event: stream, text, base64, offset }) => ({ offset, stream, at: "", text, base64 })),
+				next_offset: next,
+				lost_bytes: wanted.reduce((n, f) => n + (f.bytes ?? 0), 0),
+				ended: false,
+				exit_status: null,
+			},
+		];
 	response.writeHead(200, { "Content-Type": "text/event-stream" });
-	let offset = 0;
-	for (const { event, ...data } of state.output) {
-		offset += data.text?.length ?? 0;
-		response.write(`event: ${event}\nid: ${offset}\ndata: ${JSON.stringify(data)}\n\n`);
-	}
+	for (const { event, next: id, ...data } of wanted)
+		response.write(`event: ${event}\nid: ${id}\ndata: ${JSON.stringify(data)}\n\n`);
+	service.streams.add(response);
+	response.on("close", () => service.streams.delete(response));
 	return undefined;
 }
+
+const size = ({ text, base64, bytes }) => bytes ?? (text ?? base64).length;
 
 const KEYS = { ip: "ip", name: "name", workspace: "workspace", sandbox: "sandbox_id", reason: "reason" };
 
@@ -104,6 +126,7 @@ function denials({ state, query }) {
 			last_name: e.name,
 			last_ip: e.ip,
 			last_port: e.port,
+			last_protocol: e.protocol,
 			last_rule: e.rule,
 		});
 		rows.set(key, row);

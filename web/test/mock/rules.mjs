@@ -10,10 +10,10 @@ function covers(pattern, host, port) {
 function explain({ state, body }) {
 	if (!body.host) return explainOther(body);
 	if (!body.port) return [422, { detail: "a port is a number from 1 to 65535", field: "port" }];
-	const draft = body.rule ? [{ id: "draft", enabled: true, ...body.rule }] : [];
+	const draft = body.rule ? [{ priority: 100, enabled: true, ...body.rule, id: "draft" }] : [];
 	const matches = [
 		...state.system_rules.filter((r) => r.is_floor).map((r) => ({ layer: "floor", ...r })),
-		...[...state.rules.filter((r) => r.workspace === body.workspace), ...draft]
+		...[...state.rules.filter((r) => r.workspace === body.workspace && r.id !== body.rule?.id), ...draft]
 			.sort((a, b) => a.priority - b.priority)
 			.map((r) => ({ layer: "rule", ...r })),
 		{ layer: "default", action: "deny", pattern: "*", enabled: true },
@@ -23,10 +23,21 @@ function explain({ state, body }) {
 			layer,
 			action,
 			text: pattern,
-			origin: id ? `rule ${id}` : "install.yaml:4",
+			origin: id === "draft" ? "draft" : id ? `rule ${id}` : "install.yaml:4",
 			decided: i === 0,
 		}));
 	const [decided] = matches;
+	const isDraft = (m) => m.origin === "draft";
+	const says = {
+		matches: matches.some(isDraft),
+		decides: isDraft(decided),
+		above: matches.some(isDraft) && !isDraft(decided) ? decided : null,
+	};
+	says.why = says.decides
+		? "the draft decides"
+		: says.above
+			? `the draft does not decide: the ${says.above.layer} '${says.above.text}' comes first`
+			: "the draft does not match";
 	return [
 		200,
 		{
@@ -39,6 +50,7 @@ function explain({ state, body }) {
 			matches,
 			n_more: 0,
 			changes: decided.layer === "floor" ? [] : [`a rule that allows ${body.host}:${body.port}`],
+			...(body.rule ? { draft: says } : {}),
 		},
 	];
 }

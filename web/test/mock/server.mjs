@@ -4,6 +4,7 @@
 import { createServer } from "node:http";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { refusal } from "./contract.mjs";
 import { routes } from "./routes.mjs";
 
 export const CSP =
@@ -22,7 +23,10 @@ class Service {
 		this.state = state;
 		this.dist = dist;
 		this.followers = new Set();
+		this.streams = new Set(); // of output
+		this.fail = null; // how each request fails: {status, detail}
 		this.log = [];
+		this.refused = []; // requests that sbxd would not take
 	}
 
 	// A new event: into the state and to those who follow.
@@ -33,6 +37,11 @@ class Service {
 
 	send(response, event) {
 		response.write(`id: ${event.id}\ndata: ${JSON.stringify(event)}\n\n`);
+	}
+
+	// Ends every stream, as a service does that ends.
+	cut() {
+		for (const response of [...this.followers, ...this.streams]) response.destroy();
 	}
 
 	async static(path, response) {
@@ -61,9 +70,13 @@ class Service {
 		this.log.push({
 			method: request.method,
 			path: url.pathname,
+			lastEventId: request.headers["last-event-id"],
 			query: Object.fromEntries(url.searchParams),
 			body,
 		});
+		if (this.fail) return problem(response, this.fail.status, this.fail.detail);
+		const refused = refusal(request.method, url, body);
+		if (refused) this.refused.push(`${request.method} ${request.url}: ${refused}`);
 		if (!this.state.session) return problem(response, 401, "send a token");
 		for (const [method, pattern, run] of routes) {
 			const match = method === request.method && pattern.exec(url.pathname);

@@ -32,7 +32,7 @@ export function sandbox(id, more = {}) {
 		owner: "ana",
 		metadata: {},
 		timeout_at: null,
-		usage: { cpu_us: 4_200_000, memory_bytes: 187_000_000, flows: 3 },
+		usage: { cpu_us: 4_200_000, memory_bytes: 187_000_000, flows: 3, n_denied: 44 },
 		...more,
 	};
 }
@@ -129,15 +129,16 @@ function rule(id, more) {
 }
 
 const PROFILES = [
-	["agent", "an AI agent that works in a repository", "default"],
-	["build", "compilers and the packages they ask for", "default"],
-	["default", "what every profile begins with", null],
-	["install", "package managers, and nothing of the user's", "default"],
-	["none", "no network at all", null],
-].map(([name, description, parent]) => ({
+	["agent", "an AI agent that works in a repository"],
+	["build", "compilers and the packages they ask for"],
+	["default", "what every profile begins with"],
+	["install", "package managers, and nothing of the user's"],
+	["none", "no network at all"],
+].map(([name, description]) => ({
 	name,
 	description,
-	extends: parent,
+	file: `/usr/share/sbx/profiles/${name}.yaml`,
+	error: null,
 	yaml: `# ${name}\ndescription: ${description}\nnetwork:\n  mode: ${name === "none" ? "offline" : "fetch"}\n`,
 }));
 
@@ -163,7 +164,7 @@ export function usualState() {
 		command: HOSTILE_COMMAND,
 		created_at: time(7_300),
 		started_at: time(7_299),
-		usage: { cpu_us: 90_000_000, memory_bytes: 1_900_000_000, flows: 1 },
+		usage: { cpu_us: 90_000_000, memory_bytes: 1_900_000_000, flows: 1, n_denied: 1840 },
 	});
 	const ended = sandbox("77aa10c3e5f0", {
 		state: "done",
@@ -189,7 +190,7 @@ export function usualState() {
 				air_gapped: true,
 				created_at: time(8),
 				started_at: time(7),
-				usage: { cpu_us: 3_000, memory_bytes: 1_200_000, flows: 0 },
+				usage: { cpu_us: 3_000, memory_bytes: 1_200_000, flows: 0, n_denied: 0 },
 			}),
 			ended,
 		],

@@ -31,7 +31,45 @@ function keyCell(by: DenialsBy, d: Denial): ComponentChildren {
 
 interface Ways {
 	eventsOf: (d: Denial) => string;
+	othersOf: (by: DenialsBy) => string;
 	draftOf: ((d: Denial) => void) | null; // null: the caller may not add rules
+}
+
+// The events of a row; those of refusals without a name or workspace are found by another group.
+function Events({ denial: d, by, ways }: { denial: Denial; by: DenialsBy; ways: Ways }) {
+	const other = by === "name" ? "ip" : "sandbox";
+	if (d.key)
+		return (
+			<a class="button" href={ways.eventsOf(d)} aria-label={`Events of ${d.key}`}>
+				Events
+			</a>
+		);
+	return (
+		<a class="button" href={ways.othersOf(other)}>
+			{other === "ip" ? "By address" : "By sandbox"}
+		</a>
+	);
+}
+
+// No rule lifts a floor: there is nothing to allow, and Explain says why.
+function Allow({ denial: d, draftOf }: { denial: Denial; draftOf: NonNullable<Ways["draftOf"]> }) {
+	const host = d.last_name || d.last_ip;
+	if (!host) return null;
+	if (d.last_reason !== "floor")
+		return (
+			<button type="button" aria-label={`Allow … ${host}`} onClick={() => draftOf(d)}>
+				Allow …
+			</button>
+		);
+	return (
+		<a
+			class="button"
+			href={href("explain", null, { host, port: d.last_port, protocol: d.last_protocol })}
+			aria-label={`Explain ${host}`}
+		>
+			Explain
+		</a>
+	);
 }
 
 export function denialColumns(by: DenialsBy, ways: Ways): Column<Denial>[] {
@@ -49,7 +87,11 @@ export function denialColumns(by: DenialsBy, ways: Ways): Column<Denial>[] {
 		head: "Why",
 		cell: (d) => (
 			<>
-				{d.last_reason === "floor" ? <Lock label="floor" /> : (d.last_reason ?? "–").replaceAll("_", " ")}
+				{d.last_reason === "floor" ? (
+					<Lock label="floor: no rule lifts it" />
+				) : (
+					(d.last_reason ?? "–").replaceAll("_", " ")
+				)}
 				{d.last_rule ? <Foreign text={d.last_rule} class="code below" /> : null}
 			</>
 		),
@@ -65,20 +107,8 @@ export function denialColumns(by: DenialsBy, ways: Ways): Column<Denial>[] {
 			head: "Actions",
 			cell: (d) => (
 				<span class="buttons tight">
-					{d.key ? (
-						<a class="button" href={ways.eventsOf(d)} aria-label={`Events of ${d.key}`}>
-							Events
-						</a>
-					) : null}
-					{ways.draftOf && (d.last_name || d.last_ip) ? (
-						<button
-							type="button"
-							aria-label={`Allow … ${d.last_name || d.last_ip}`}
-							onClick={() => ways.draftOf?.(d)}
-						>
-							Allow …
-						</button>
-					) : null}
+					<Events denial={d} by={by} ways={ways} />
+					{ways.draftOf ? <Allow denial={d} draftOf={ways.draftOf} /> : null}
 				</span>
 			),
 		},

@@ -31,8 +31,8 @@ const SOON_MS = 1000;
 // A refusal that comes is in the counts about a second later.
 function useSoon(run: () => void): void {
 	const timer = useRef<number | undefined>(undefined);
-	useEvents((event) => {
-		if (event.action !== "deny" || timer.current !== undefined) return;
+	useEvents((events) => {
+		if (timer.current !== undefined || !events.some((event) => event.action === "deny")) return;
 		timer.current = window.setTimeout(() => {
 			timer.current = undefined;
 			run();
@@ -57,6 +57,10 @@ export function RefusalsView({ route }: { route: Route }) {
 	return (
 		<>
 			<h1 tabIndex={-1}>Refusals</h1>
+			<p>
+				Names and connections that the policy of a sandbox did not let through. A rule of its workspace may
+				allow one; a floor is a refusal that no rule lifts.
+			</p>
 			<form class="filters" onSubmit={(event) => event.preventDefault()}>
 				<ChoiceField
 					label="Group"
@@ -88,6 +92,7 @@ export function RefusalsView({ route }: { route: Route }) {
 						caption={`Refusals, ${by}`}
 						columns={denialColumns(by, {
 							eventsOf: (d) => href("refusals", null, { by, window: span, key: d.key }),
+							othersOf: (other) => href("refusals", null, { by: other, window: span }),
 							draftOf: may.change ? setDraft : null,
 						})}
 						rows={data.items}

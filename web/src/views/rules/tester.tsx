@@ -26,6 +26,7 @@ export function Tester({ workspace }: { workspace: string }) {
 	};
 	return (
 		<Panel title="Test a host">
+			<p class="muted">What the saved rules say to it. A rule that you write has a test of its own.</p>
 			<form onSubmit={submit}>
 				<div class="fields">
 					<TextField label="Host or address" value={host} onInput={setHost} required whole />

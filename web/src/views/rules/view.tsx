@@ -42,6 +42,11 @@ export function WorkspaceRules({ workspace }: { workspace: string }) {
 			<h1 tabIndex={-1}>
 				Rules of <Foreign text={workspace} />
 			</h1>
+			<p>
+				They hold for the sandboxes that run with <code>--workspace {workspace}</code>, above the live lists
+				and the profile: of the rules that match, the lowest priority decides. A floor comes before all of
+				them, and none lifts it.
+			</p>
 			<div class="beside">
 				<div>
 					<Panel
@@ -114,7 +119,7 @@ export function HostRules() {
 				) : null
 			}
 		>
-			<p>They hold in every workspace. Nothing lifts a floor.</p>
+			<p>They hold in every workspace. A floor is a deny that no rule, list or profile lifts.</p>
 			<p role="status" class="result">
 				{result}
 			</p>

@@ -34,12 +34,11 @@ export function Kill({ sandbox, onKilled }: { sandbox: Sandbox; onKilled: () => 
 
 interface Context {
 	rates: ReadonlyMap<string, { rate: number | null }>;
-	refusals: ReadonlyMap<string, number>;
 	mayChange: boolean;
 	reload: () => void;
 }
 
-export function sandboxColumns({ rates, refusals, mayChange, reload }: Context): Column<Sandbox>[] {
+export function sandboxColumns({ rates, mayChange, reload }: Context): Column<Sandbox>[] {
 	return [
 		{
 			head: "Sandbox",
@@ -72,7 +71,12 @@ export function sandboxColumns({ rates, refusals, mayChange, reload }: Context):
 			head: "Refused",
 			numeric: true,
 			cell: (s) => (
-				<a href={href("refusals", null, { by: "sandbox", key: s.id })}>{count(refusals.get(s.id) ?? 0)}</a>
+				<a
+					href={href("refusals", null, { by: "sandbox", key: s.id })}
+					aria-label={`Refusals of ${s.id}: ${s.live ? count(s.usage?.n_denied) : "its events"}`}
+				>
+					{s.live ? count(s.usage?.n_denied) : "events"}
+				</a>
 			),
 		},
 		{

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// CPU per second from two answers of the list, and refusals of a day.
-import { useEffect, useRef, useState } from "preact/hooks";
-import { get } from "../../api/client";
-import { useEvents, useLoad } from "../../api/hooks";
-import type { Denials, Sandbox } from "../../api/types";
+// CPU per second from two answers of the list.
+import { useRef } from "preact/hooks";
+import type { Sandbox } from "../../api/types";
 
-const REFUSALS_POLL_MS = 15_000;
 const STALE_MS = 10_000; // CPU time that has not grown for so long is no late sample
 
 interface Sample {
@@ -34,22 +31,4 @@ export function useCpuRates(sandboxes: readonly Sandbox[] | undefined): Readonly
 		samples.current = next;
 	}
 	return samples.current;
-}
-
-// Refusals of the last day by sandbox; those that come are added at once.
-export function useRefusals(): ReadonlyMap<string, number> {
-	const { data } = useLoad(
-		() => get<Denials>("/denials", { by: "sandbox", window: "24h", limit: 1000 }),
-		[],
-		REFUSALS_POLL_MS,
-	);
-	const [counts, setCounts] = useState<ReadonlyMap<string, number>>(new Map());
-	useEffect(() => {
-		if (data) setCounts(new Map(data.items.map((row) => [row.key ?? "", row.count])));
-	}, [data]);
-	useEvents((event) => {
-		if (event.action !== "deny") return;
-		setCounts((old) => new Map(old).set(event.sandbox_id, (old.get(event.sandbox_id) ?? 0) + event.count));
-	});
-	return counts;
 }

@@ -9,7 +9,7 @@ import { Loading, ProblemNote } from "../../parts/note";
 import { Table } from "../../parts/table";
 import { sandboxColumns } from "./columns";
 import { FirstRun } from "./first";
-import { useCpuRates, useRefusals } from "./usage";
+import { useCpuRates } from "./usage";
 
 const POLL_MS = 2000;
 const PAGE = 100;
@@ -42,7 +42,6 @@ export function SandboxesView({ route }: { route: Route }) {
 		POLL_MS,
 	);
 	const rates = useCpuRates(data?.items);
-	const refusals = useRefusals();
 	// Nothing runs: has anything ever run?
 	const none = data !== null && data.items.length === 0 && !workspace && !cursor;
 	const ever = useLoad(
@@ -86,7 +85,7 @@ export function SandboxesView({ route }: { route: Route }) {
 			) : (
 				<Table
 					caption="Sandboxes"
-					columns={sandboxColumns({ rates, refusals, mayChange: may.change, reload })}
+					columns={sandboxColumns({ rates, mayChange: may.change, reload })}
 					rows={data.items}
 					keyOf={(sandbox) => sandbox.id}
 					empty={state === "live" ? "No sandbox is running." : "There is no such sandbox."}
