@@ -87,6 +87,8 @@ SBX_WEB_TESTS = \
 	%reldir%/test/driver.mjs \
 	%reldir%/test/keyboard.test.mjs \
 	%reldir%/test/looks.test.mjs \
+	%reldir%/test/output.test.mjs \
+	%reldir%/test/trouble.test.mjs \
 	%reldir%/test/mock/contract.mjs \
 	%reldir%/test/mock/main.mjs \
 	%reldir%/test/mock/routes.mjs \

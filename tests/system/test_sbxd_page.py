@@ -1,11 +1,18 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The page of sbxd over the real service: what is clicked happens to real sandboxes."""
+import datetime
+import subprocess
+
+import pytest
+
+from ctl import ctl
 from page import needs_browser, page
 from sbxd import Api, service, wait_for
 from test_control import running
 from test_lifecycle import clean  # noqa: F401
 from test_live import NET as LIVE, RESET, line, stream, until_up
 from test_sbxd_access import OTHER_UID, own
+from test_sbxd_start import SH, ended, started
 
 PORT = 8485
 TCP = ["--listen", f"127.0.0.1:{PORT}"]
@@ -97,3 +104,130 @@ def test_two_users_see_their_own(sbx, clean):
                 web.view("#" + hidden)
                 web.see(theirs.ask("GET", hidden, status=404).json["detail"])
                 assert "Kill" not in web.text()
+
+
+# --- a sandbox that the service started ---
+
+def test_output_as_it_comes_and_from_an_offset(sbx, clean):
+    wait = "while ! test -e /tmp/go; do sleep 0.1; done"
+    with service(sbx, TCP) as s, started(s, *SH, f"printf 'one %s\\n' two; {wait}; printf '<b>%s\\n' bold >&2; sleep 100") as i:
+        with page(sbx, s) as web:
+            web.view(f"#/sandboxes/{i}")
+            web.see("one two")
+            s.ask("POST", f"/sandboxes/{i}/exec", {"command": ["touch", "/tmp/go"]}, status=200)
+            web.see("<b>bold")
+            web.shot("real-output")
+            items = s.get(f"/sandboxes/{i}/output")["items"]
+            assert [x["stream"] for x in items] == ["stdout", "stderr"]
+            web.fill("From offset", str(items[1]["offset"]))
+            web.click("button", "Show")
+            web.see(f"Offsets {items[1]['offset']} to")
+            assert "one two" not in web.text() and "<b>bold" in web.text()
+            web.click("button", "Newest, as it comes")
+            web.see("one two")
+            s.ask("DELETE", f"/sandboxes/{i}", status=204)
+            web.see("This sandbox has ended.")
+            web.see("The output has ended")
+            assert web.count("one two") == 1
+            web.shot("real-ended")
+
+
+def test_output_that_was_lost(sbx, clean):
+    with service(sbx, TCP) as s, started(s, *SH, "yes 0123456789abcde | head -c 60000000; printf 'the %s\\n' end; sleep 100") as i:
+        wait_for(lambda: "lost" if s.get(f"/sandboxes/{i}/output?limit=1")["lost_bytes"] else None)
+        with page(sbx, s) as web:
+            web.view(f"#/sandboxes/{i}")
+            web.see("the end")
+            web.see("Older output is not shown")
+            web.click("button", "Show")  # from offset 0
+            web.see("MiB were not kept")
+
+
+def test_the_time_of_a_sandbox(sbx, clean):
+    with service(sbx, TCP) as s, started(s, "sleep", "100") as i, page(sbx, s) as web:
+        web.view(f"#/sandboxes/{i}")
+        web.see("no time is set")
+        web.click("button", "10 min from now")
+        web.gone("no time is set")
+        at = datetime.datetime.fromisoformat(s.get(f"/sandboxes/{i}")["timeout_at"].replace("Z", "+00:00"))
+        left = (at - datetime.datetime.now(datetime.timezone.utc)).total_seconds()
+        assert 500 < left <= 600
+        s.ask("POST", f"/sandboxes/{i}/timeout", {"timeout": 1}, status=200)
+        web.see("timed out")
+        web.see("This sandbox has ended.")
+
+
+# --- what breaks ---
+
+def test_the_service_starts_again_while_the_page_is_open(sbx, clean):
+    """Its sessions are over: after the next link the page goes on, has all events, and each once."""
+    sbx.profile("live", LIVE)
+    ask = "import socket, sys\nfor name in sys.stdin:\n try: socket.create_connection((name.strip(), 443), 5)\n except OSError: pass\n print(name, end='', flush=True)"
+    with service(sbx, TCP) as s, running(sbx, ["/usr/bin/python3", "-c", ask], ["--profile", "live"],
+                                           stdin=subprocess.PIPE) as (p, _):
+        def refused(name):
+            p.stdin.write(name + "\n")
+            p.stdin.flush()
+            assert p.stdout.readline().strip() == name
+
+        one = wait_for(lambda: s.get("/sandboxes?state=running")["items"])[0]["id"]
+        with page(sbx, s) as web:
+            web.view(f"#/sandboxes/{one}")
+            web.see("live")
+            refused("before.test")
+            web.see("before.test")
+            s.p.kill()
+            s.p.wait()
+            refused("between.test")
+            web.see("connection lost, trying again")
+            web.see("the service does not answer")
+            s.start()
+            web.see("Your session is over")
+            web.shot("real-session-over")
+            web.tab(ctl(sbx, "web").out.strip())
+            web.see("between.test")
+            refused("after.test")
+            web.see("after.test")
+            for name in ("before.test", "between.test", "after.test"):
+                assert web.count(name) == len([e for e in s.get(f"/events?sandbox={one}")["items"] if e["name"] == name])
+
+
+# --- what it says ---
+
+def test_a_floor_is_told_and_not_offered_to_be_allowed(sbx, clean):
+    sbx.profile("live", LIVE)
+    ask = "import socket\nfor name in ('ipinfo.io', 'other.test'):\n try: socket.create_connection((name, 443), 5)\n except OSError: pass"
+    with service(sbx, TCP) as s, running(sbx, ["/usr/bin/python3", "-c", ask + "\nimport time; time.sleep(60)"], ["--profile", "live"]):
+        wait_for(lambda: len(s.get("/denials")["items"]) == 2)
+        with page(sbx, s) as web:
+            web.view("#/refusals?by=name")
+            web.see("floor: no rule lifts it")
+            assert web.named("button", "Allow … other.test") == 1 and web.named("button", "Allow … ipinfo.io") == 0
+            web.shot("real-refusals")
+            web.click("link", "Explain ipinfo.io")
+            web.click("button", "Explain")
+            web.see("Refused")
+            web.shot("real-explain-floor")
+
+
+VIEWS = ["#/sandboxes", "#/sandboxes/{id}", "#/refusals?by=ip", "#/rules", "#/rules/shop", "#/reviews?state=all", "#/profiles",
+         "#/profiles/build", "#/explain"]
+LOOKS = {"light": (1280, "light"), "dark": (1280, "dark"), "narrow": (360, "light")}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_each_view(sbx, clean, look):
+    """As the real service fills it: axe finds nothing, and nothing is wider than the window."""
+    ask = "import socket, sys\ntry: socket.create_connection(('a.test', 443), 5)\nexcept OSError as e: print(e)\nsys.stdout.flush()\nimport time; time.sleep(60)"
+    with service(sbx, TCP) as s, started(s, "/usr/bin/python3", "-c", ask, profile="build", workspace="shop", timeout=3600,
+                                         metadata={"job": "41"}) as i:
+        s.ask("POST", "/workspaces/shop/sandbox/rules", {"pattern": "*.example.org", "action": "deny", "note": "x" * 200}, status=201)
+        wait_for(lambda: s.get("/denials")["items"])
+        with page(sbx, s) as web:
+            web.look(*LOOKS[look])
+            for view in VIEWS:
+                web.view(view.format(id=i))
+                web.settle()
+                assert (web.axe(), web.excess()) == ([], 0), view
+                web.shot(f"real-{view.strip('#/').split('?')[0].format(id='sandbox').replace('/', '-')}-{look}")
+            assert not web.trouble()

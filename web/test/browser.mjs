@@ -28,7 +28,7 @@ export async function startBrowser() {
 
 export const stopBrowser = () => browser.close();
 
-// What axe finds. It is evaluated by the debugger: the page's CSP takes no script of ours.
+// Violations that axe finds. axe is evaluated by the debugger: the page's CSP takes no script of ours.
 export async function violations(page) {
 	await page.evaluate(readFileSync(AXE, "utf8"));
 	return page.evaluate(async () => {

@@ -37,7 +37,8 @@ export interface Question {
 	path?: string | undefined;
 	mount?: string;
 	command?: string;
-	rule?: (RuleDraft & { id?: number | undefined }) | undefined; // a draft, judged as if it were saved; id: in its place
+	// A draft, judged as if it were saved; id: of the rule whose place it takes.
+	rule?: (RuleDraft & { id?: number | undefined }) | undefined;
 }
 
 export const explain = (question: Question) => post<Explained>("/explain", question);

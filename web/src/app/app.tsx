@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { get, onUnauthorized, type Problem } from "../api/client";
 import { asProblem } from "../api/hooks";
 import { startLive, stopLive } from "../api/live";
@@ -50,14 +50,19 @@ function Shell({ session, onLogout }: { session: Session; onLogout: () => void }
 export function App() {
 	const [session, setSession] = useState<Session | null>(null);
 	const [problem, setProblem] = useState<Problem | null>(null);
-	const [over, setOver] = useState<"no" | "never" | "ended">("no");
+	const [over, setOver] = useState(false);
 
 	useEffect(() => {
 		get<Session>("/session").then(setSession, (error) => setProblem(asProblem(error)));
 	}, []);
-	useEffect(() => onUnauthorized(() => setOver((was) => (was === "no" ? "never" : was))), []);
+	useEffect(() => onUnauthorized(() => setOver(true)), []);
+	const goOn = useCallback((now: Session) => {
+		setSession(now);
+		setProblem(null);
+		setOver(false);
+	}, []);
 
-	if (over !== "no") return <Login expired={session !== null} />;
+	if (over) return <Login expired={session !== null} onSession={goOn} />;
 	if (problem)
 		return (
 			<main class="alone">
@@ -68,5 +73,5 @@ export function App() {
 				</button>
 			</main>
 		);
-	return session ? <Shell session={session} onLogout={() => setOver("ended")} /> : null;
+	return session ? <Shell session={session} onLogout={() => setOver(true)} /> : null;
 }

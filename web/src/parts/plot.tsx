@@ -13,6 +13,17 @@ export interface PlotProps {
 	bars?: boolean;
 	height?: number;
 	seconds?: number; // the least span that is shown
+	limit?: number | null; // a line across, unless the values are far below it
+}
+
+// Far below the limit the values would be a flat line at the bottom: then the limit is not drawn.
+function limitOf({ values, limit }: PlotProps): number | null {
+	return limit && values.some((value) => value !== null && value > limit / 5) ? limit : null;
+}
+
+function dataOf(props: PlotProps): uPlot.AlignedData {
+	const limit = limitOf(props);
+	return [[...props.times], [...props.values], props.times.map(() => limit)] as uPlot.AlignedData;
 }
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -61,7 +72,11 @@ function options(current: () => PlotProps, width: number): uPlot.Options {
 			{ ...axis, values: props.seconds ? "{HH}:{mm}:{ss}" : "{HH}:{mm}", space: 70 },
 			{ ...axis, size: 74, values: (_plot, splits) => splits.map((value) => props.format(value)) },
 		],
-		series: [{}, series],
+		series: [
+			{},
+			series,
+			{ label: "limit", stroke: colour("--bad"), dash: [6, 4], width: 1, points: { show: false } },
+		],
 	};
 }
 
@@ -75,10 +90,10 @@ export function Plot(props: PlotProps) {
 		const element = box.current!;
 		const make = () => {
 			plot.current?.destroy();
-			const { times, values } = newest.current;
+			const { current } = newest;
 			plot.current = new uPlot(
 				options(() => newest.current, element.clientWidth),
-				[[...times], [...values]] as uPlot.AlignedData,
+				dataOf(current),
 				element,
 			);
 		};
@@ -97,8 +112,8 @@ export function Plot(props: PlotProps) {
 	}, []);
 
 	useEffect(() => {
-		plot.current?.setData([[...props.times], [...props.values]] as uPlot.AlignedData);
-	}, [props.times, props.values]);
+		plot.current?.setData(dataOf(props));
+	}, [props.times, props.values, props.limit]);
 
 	return <div ref={box} class="plot" role="img" aria-label={props.label} />;
 }

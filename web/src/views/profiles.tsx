@@ -7,25 +7,6 @@ import { Foreign } from "../parts/foreign";
 import { Loading, Panel, ProblemNote } from "../parts/note";
 import { Table, type Column } from "../parts/table";
 
-function parents(profile: Profile): string[] {
-	if (!profile.extends) return [];
-	return Array.isArray(profile.extends) ? profile.extends : [profile.extends];
-}
-
-const Parents = ({ profile }: { profile: Profile }) => (
-	<>
-		{parents(profile).length === 0 ? "–" : null}
-		{parents(profile).map((name, i) => (
-			<>
-				{i > 0 ? ", " : null}
-				<a key={name} href={href("profiles", name)}>
-					{name}
-				</a>
-			</>
-		))}
-	</>
-);
-
 const COLUMNS: Column<Profile>[] = [
 	{ head: "Profile", title: true, cell: (p) => <a href={href("profiles", p.name)}>{p.name}</a> },
 	{
@@ -33,7 +14,7 @@ const COLUMNS: Column<Profile>[] = [
 		wide: true,
 		cell: (p) => (p.error ? <Foreign text={p.error} /> : <Foreign text={p.description} />),
 	},
-	{ head: "Extends", cell: (p) => <Parents profile={p} /> },
+	{ head: "File", cell: (p) => <Foreign text={p.file} class="code" /> },
 ];
 
 function ProfileView({ name }: { name: string }) {
@@ -53,11 +34,6 @@ function ProfileView({ name }: { name: string }) {
 					<p>
 						<Foreign text={data.description} />
 					</p>
-					{data.extends ? (
-						<p>
-							Extends <Parents profile={data} />
-						</p>
-					) : null}
 					<p>
 						<a class="button" href={href("explain", null, { profile: name })}>
 							Explain a connection by it
@@ -80,7 +56,7 @@ function ProfileView({ name }: { name: string }) {
 }
 
 function ProfileList() {
-	const { data, problem } = useLoad(() => get<List<Profile>>("/profiles", { limit: 1000 }), []);
+	const { data, problem } = useLoad(() => get<List<Profile>>("/profiles"), []);
 	return (
 		<>
 			<h1 tabIndex={-1}>Profiles</h1>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What sbxd takes, by its own document (docs/openapi.json): a page that asks for more would be refused by it.
+// Requests that sbxd takes, by its own document (docs/openapi.json): it would refuse a page that asks for more.
 import { readFileSync } from "node:fs";
 
 const FILE = process.env.SBX_WEB_OPENAPI ?? "../../../docs/openapi.json";

@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { get, segment } from "../../api/client";
 import { useLoad } from "../../api/hooks";
-import type { Usage } from "../../api/types";
+import type { Sandbox, Usage } from "../../api/types";
 import { bytes, count, percent } from "../../parts/format";
 import { Panel, ProblemNote } from "../../parts/note";
 import { Plot } from "../../parts/plot";
@@ -21,7 +21,15 @@ interface Series {
 
 const NONE: Series = { times: [], cpu: [], memory: [], flows: [] };
 
-export function UsagePanel({ id }: { id: string }) {
+function limitOf({ limits }: Sandbox, name: string): number | null {
+	const limit = limits?.[name];
+	return typeof limit === "object" ? limit.asked : null;
+}
+
+export function UsagePanel({ sandbox }: { sandbox: Sandbox }) {
+	const { id } = sandbox;
+	const memory = limitOf(sandbox, "memory_bytes");
+	const milli = limitOf(sandbox, "cpus_milli");
 	const { data, problem } = useLoad(() => get<Usage>(`/sandboxes/${segment(id)}/metrics`), [id], POLL_MS);
 	const [series, setSeries] = useState<Series>(NONE);
 	const last = useRef<{ cpu_us: number; at: number } | null>(null);
@@ -56,6 +64,8 @@ export function UsagePanel({ id }: { id: string }) {
 				<Figure
 					name="CPU"
 					now={percent(series.cpu.at(-1))}
+					more={milli ? `limit ${percent(milli / 1000)}` : ""}
+					limit={milli && milli / 1000}
 					times={series.times}
 					values={series.cpu}
 					format={percent}
@@ -63,7 +73,8 @@ export function UsagePanel({ id }: { id: string }) {
 				<Figure
 					name="Memory"
 					now={bytes(data?.memory_bytes)}
-					more={`at most ${bytes(data?.memory_peak_bytes)}`}
+					more={`at most ${bytes(data?.memory_peak_bytes)}${memory ? `, limit ${bytes(memory)}` : ""}`}
+					limit={memory}
 					times={series.times}
 					values={series.memory}
 					format={bytes}
@@ -91,6 +102,7 @@ interface FigureProps {
 	times: number[];
 	values: (number | null)[];
 	format: (n: number) => string;
+	limit?: number | null;
 }
 
 function Figure({ name, now, more, ...plot }: FigureProps) {
@@ -100,7 +112,12 @@ function Figure({ name, now, more, ...plot }: FigureProps) {
 				{name} <strong>{now}</strong>
 				{more && <small>{more}</small>}
 			</figcaption>
-			<Plot seconds={LEAST_S} label={`${name} over time, now ${now}`} name={name} {...plot} />
+			<Plot
+				seconds={LEAST_S}
+				label={`${name} over time, now ${now}${more ? `, ${more}` : ""}`}
+				name={name}
+				{...plot}
+			/>
 		</figure>
 	);
 }

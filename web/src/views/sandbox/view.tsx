@@ -49,9 +49,12 @@ export function SandboxView({ id }: { id: string }) {
 							) : null
 						}
 					>
+						<p role="status" class="ended">
+							{data.live ? "" : "This sandbox has ended."}
+						</p>
 						<Facts sandbox={data} mayChange={may.change} reload={reload} />
 					</Panel>
-					{data.live ? <UsagePanel id={id} /> : null}
+					{data.live ? <UsagePanel sandbox={data} /> : null}
 					<FlowsPanel sandbox={data} />
 					<PolicyPanel sandbox={data} />
 					{data.live ? <NetworkPanel sandbox={data} mayChange={may.change} reload={reload} /> : null}
