@@ -84,6 +84,7 @@ SBX_WEB_PARTS = \
 SBX_WEB_TESTS = \
 	%reldir%/test/actions.test.mjs \
 	%reldir%/test/browser.mjs \
+	%reldir%/test/chromium.mjs \
 	%reldir%/test/driver.mjs \
 	%reldir%/test/keyboard.test.mjs \
 	%reldir%/test/looks.test.mjs \
@@ -109,7 +110,8 @@ endif
 
 all-local: $(SBX_WEB_STAMP)
 
-%reldir%/web.stamp: $(SBX_WEB_PARTS)
+# Of the tests as well: those of the service drive the page by a program among them, in work/test.
+%reldir%/web.stamp: $(SBX_WEB_PARTS) $(SBX_WEB_TESTS)
 	$(AM_V_at)$(MKDIR_P) %reldir% && rm -rf %reldir%/dist
 	$(AM_V_GEN)if test -e '$(srcdir)/%reldir%/page/index.html'; then \
 		cp -R '$(srcdir)/%reldir%/page' %reldir%/dist && chmod -R u+w %reldir%/dist; \

@@ -1,47 +1,22 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Debian's Chromium for the tests, and the page in it. Every page fails its test on an error of its
+// The page in Chromium, over a service of its own. Every page fails its test on an error of its
 // console, on a request to anywhere but its own service, and on a violation of its CSP, which the console tells.
-import { mkdirSync, readFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import assert from "node:assert/strict";
-import { chromium } from "playwright-core";
+import { excess, launch, violations } from "./chromium.mjs";
 import { startService } from "./mock/server.mjs";
 
 const DIST = process.env.SBX_WEB_DIST ?? "../dist";
 const SHOTS = process.env.SBX_WEB_SCREENSHOTS ?? "../screenshots";
-const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 
 let browser;
-
-export function launch() {
-	const args = process.getuid() === 0 ? ["--no-sandbox"] : [];
-	return chromium.launch({
-		executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-		args: [...args, "--disable-gpu", "--disable-dev-shm-usage"],
-	});
-}
 
 export async function startBrowser() {
 	browser = await launch();
 }
 
 export const stopBrowser = () => browser.close();
-
-// Violations that axe finds. axe is evaluated by the debugger: the page's CSP takes no script of ours.
-export async function violations(page) {
-	await page.evaluate(readFileSync(AXE, "utf8"));
-	return page.evaluate(async () => {
-		const { violations } = await window.axe.run(document);
-		return violations.map(
-			(v) => `${v.id}: ${v.help}: ${v.nodes.map((n) => n.html.slice(0, 120)).join(" | ")}`,
-		);
-	});
-}
-
-// Pixels by which a part of the page is wider than the window.
-export const excess = (page) =>
-	page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
 
 // A service with the state, and a browser's context that is closed with it. options: of Playwright's context.
 export async function visit(state, options, run) {

@@ -3,7 +3,7 @@
 // standard input is a JSON array, [COMMAND, ARGUMENT...]; the answer is a line {"ok": value} or {"error": text}.
 import { createInterface } from "node:readline";
 import { join } from "node:path";
-import { excess, launch, violations } from "./browser.mjs";
+import { excess, launch, violations } from "./chromium.mjs";
 
 const SECONDS = 20;
 
