@@ -73,6 +73,8 @@ def fill(kw, n_events):
     directory, now = kw["env"]["SBX_STATE_DIR"], int(time.time() * 1000)
     migrations = os.path.join(common.INST, store.SHARE)
     os.chown(directory, 0, 0)
+    with open(os.path.join(kw["env"]["SBX_CONFIG_DIR"], "system.yaml"), "w") as f:
+        f.write(f"events: {{max_rows: {n_events + 1_000_000}}}\n")
     store.fill(directory, migrations, n_events, now)
     store.measure(os.path.join(common.BUILD, "bench", "bench_store"), directory, migrations, now)
     for name in [".", *os.listdir(directory)]:

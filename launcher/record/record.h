@@ -66,6 +66,9 @@ void sbx_record_refused(const struct sbx_options *o, const struct sbx_facts *f, 
  * be given one now. */
 int sbx_record_lost(const struct sbx_facts *f, const char *id, int busy_ms, struct sbx_err *err);
 
+/* Which events stay, as @system (may be NULL) says. */
+struct sbx_store_keep;
+void sbx_record_keep(const struct sbx_system_policy *system, struct sbx_store_keep *ret_keep);
 /* For --gc: remove all events that are older than @system says, in small steps. Other writers get
  * their turn. 0, or -errno with @err. */
 int sbx_record_prune_all(const struct sbx_facts *f, const struct sbx_system_policy *system,

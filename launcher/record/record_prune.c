@@ -7,19 +7,25 @@
 #include "store/store_keep.h"
 #include "sys/process/proc.h"
 
+void sbx_record_keep(const struct sbx_system_policy *system, struct sbx_store_keep *ret_keep)
+{
+	*ret_keep = (struct sbx_store_keep){ .now_ms = (int64_t)sbx_clock_realtime_ms(),
+					     .days = SBX_STORE_KEEP_DAYS,
+					     .max_rows = SBX_STORE_KEEP_ROWS };
+	if (system && system->events_keep_days)
+		ret_keep->days = system->events_keep_days;
+	if (system && system->events_max_rows)
+		ret_keep->max_rows = system->events_max_rows;
+}
+
 int sbx_record_prune(struct sbx_store *store, const struct sbx_system_policy *system,
 		     struct sbx_err *err, size_t *n_removed)
 {
-	struct sbx_store_keep keep = { .now_ms = (int64_t)sbx_clock_realtime_ms(),
-				       .days = SBX_STORE_KEEP_DAYS,
-				       .max_rows = SBX_STORE_KEEP_ROWS };
+	struct sbx_store_keep keep;
 	uint32_t removed = 0;
 	int r;
 
-	if (system && system->events_keep_days)
-		keep.days = system->events_keep_days;
-	if (system && system->events_max_rows)
-		keep.max_rows = system->events_max_rows;
+	sbx_record_keep(system, &keep);
 	r = sbx_store_prune(store, &keep, SBX_STORE_PRUNE_BATCH, err, &removed);
 	*n_removed += removed;
 	return r ? r : removed == SBX_STORE_PRUNE_BATCH;

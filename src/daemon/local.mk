@@ -58,6 +58,7 @@ noinst_LIBRARIES += %reldir%/libsbx-daemon.a
 	%reldir%/http/stats.c %reldir%/http/stats.h \
 	%reldir%/http/stream.c \
 	%reldir%/main/alive.c %reldir%/main/alive.h \
+	%reldir%/main/keep.c %reldir%/main/keep.h \
 	%reldir%/main/listen.c %reldir%/main/listen.h \
 	%reldir%/main/options.c %reldir%/main/options.h \
 	%reldir%/main/route_table.c %reldir%/main/route_table.h \

@@ -8,7 +8,6 @@ enum {
 	SBX_STORE_E_EXISTS = 1, /* a sandbox with this id is recorded already */
 	SBX_STORE_E_NEWER,	/* a newer sbx made the database */
 	SBX_STORE_E_UNKNOWN,	/* no such sandbox, or it has ended (states only go forward) */
-	SBX_STORE_E_BEHIND,	/* too many refusals are not counted yet */
 };
 
 #endif

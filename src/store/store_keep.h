@@ -32,11 +32,16 @@ int sbx_store_prune_counts(struct sbx_store *store, int64_t now_ms, uint32_t n_m
 
 /* Add the next events, at most @n_max, to the counts of refusals (store_service.h), in one
  * transaction: call it again while *ret_counted is @n_max, and other writers get their turn in
- * between. If all are counted, nothing is locked. */
+ * between. New events come before old ones. If all are counted, nothing is locked. */
 #define SBX_STORE_COUNT_BATCH	 250	  /* events; some milliseconds */
 #define SBX_STORE_UNCOUNTED_MAX	 5000	  /* events that lists still read one by one */
-#define SBX_STORE_KEEP_MINUTES_S (49 * 3600) /* age of counts by the minute, seconds */
+#define SBX_STORE_KEEP_MINUTES_S (49 * 3600) /* age of counts by reason and minute, seconds, */
+#define SBX_STORE_KEEP_FINE_S	 (3 * 3600)  /* and of all others by the minute */
 int sbx_store_count(struct sbx_store *store, int64_t now_ms, uint32_t n_max, struct sbx_err *err,
 		    uint32_t *ret_counted);
+/* The number of events since @since_ms that lists of refusals do not show yet, because they are not
+ * counted; nearly: of a part of the database that reaches back further, all. 0: they are exact. */
+int sbx_store_uncounted(struct sbx_store *store, int64_t since_ms, struct sbx_err *err,
+			int64_t *ret_n);
 
 #endif

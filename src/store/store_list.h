@@ -91,10 +91,11 @@ struct sbx_store_event_filter {
 /* By id. To follow: call with @after of the last row that came. */
 int sbx_store_events_page(struct sbx_store *store, const struct sbx_store_event_filter *filter,
 			  sbx_store_event_fn fn, void *userdata, struct sbx_err *err);
-/* As sbx_store_events_page(), but if no index leads to the rows, look at @n_ids ids at most: a page
- * may have fewer rows than there are, or none. *ret_next is the next page's `after`, or `before`
- * with newest_first; 0: there is nothing more now. */
-#define SBX_STORE_LOOK_IDS 20000
+/* As sbx_store_events_page(), but where no index leads to just the rows that pass, look at @n_ids
+ * ids at most, or at so many rows of an index as take as long: a page may have fewer rows than
+ * there are, or none. *ret_next is the next page's `after`, or `before` with newest_first; 0: there
+ * is nothing more now. */
+#define SBX_STORE_LOOK_IDS 8000 /* some milliseconds */
 int sbx_store_events_look(struct sbx_store *store, const struct sbx_store_event_filter *filter,
 			  int64_t n_ids, sbx_store_event_fn fn, void *userdata,
 			  struct sbx_err *err, int64_t *ret_next);

@@ -115,25 +115,28 @@ int sbx_store_api_sandbox_remove(struct sbx_store *store, const char *sandbox_id
 
 /*
  * As sbx_store_denies_each(), but fast with millions of events, if sbx_store_count() (store_keep.h)
- * is called while they are written. Counts are exact, as if all events were read.
+ * is called while they are written. Counts are exact, as if all events were read, where
+ * sbx_store_uncounted() says 0.
  */
 
 #define SBX_STORE_SANDBOXES_COUNTED 1000
-#define SBX_STORE_MINUTES_MS	    (48 * 3600 * INT64_C(1000)) /* age of a series by the minute */
+#define SBX_STORE_MINUTES_MS	    (48 * 3600 * INT64_C(1000)) /* age of a series by the minute, */
+#define SBX_STORE_FINE_MS	    (2 * 3600 * INT64_C(1000))	/* and of one key */
 
 struct sbx_store_denials_filter {
 	int64_t since_ms, until_ms; /* until is exclusive; 0: any, as in the next two */
 	const char *workspace;
+	bool by_owner; /* of sandboxes that the service started for owner_uid */
+	uid_t owner_uid;
 	uint32_t n_max; /* keys; 0: SBX_STORE_PAGE */
 	int64_t now_ms; /* CLOCK_REALTIME */
 };
 /*
  * Call @fn for each key, the most refusals first. The row differs from sbx_store_denies_each()'s:
- * n_sandboxes is about whole hours, may leave out those of events that are not counted yet, and
- * stops at SBX_STORE_SANDBOXES_COUNTED; first_ts is that of the first row, last_ts that of the
- * newest; and they and last_* are NULL if that row is gone.
- * 0, @fn's, SBX_STORE_E_BEHIND (with @err: more than SBX_STORE_UNCOUNTED_MAX events are not counted
- * yet) or -errno.
+ * n_sandboxes is about whole hours, may leave out those of events that are not counted yet, and is
+ * of the newest SBX_STORE_SANDBOXES_COUNTED of the key, whoever's they are; first_ts is that of the
+ * first row, last_ts that of the newest; and they and last_* are NULL if that row is gone.
+ * 0, @fn's or -errno.
  */
 int sbx_store_denials_each(struct sbx_store *store, enum sbx_store_denies_by by,
 			   const struct sbx_store_denials_filter *filter,
@@ -144,7 +147,8 @@ enum sbx_store_span { SBX_STORE_BY_MINUTE = 0, SBX_STORE_BY_HOUR };
 /*
  * Call @fn for each minute or hour with refusals, the oldest first, with its beginning. @key NULL:
  * of all keys; "": of rows that have none. A window is widened to whole minutes or hours; n_max is
- * not used. Minutes are known for SBX_STORE_MINUTES_MS. Results as sbx_store_denials_each().
+ * not used. Minutes are known for SBX_STORE_MINUTES_MS; of a key that is no reason for
+ * SBX_STORE_FINE_MS. Results as sbx_store_denials_each().
  */
 int sbx_store_denials_series(struct sbx_store *store, enum sbx_store_denies_by by, const char *key,
 			     const struct sbx_store_denials_filter *filter,

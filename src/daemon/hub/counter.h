@@ -5,14 +5,17 @@
 #include <event2/event.h>
 
 #include "store/store.h"
+#include "store/store_keep.h"
 
-/* Counts refusals (sbx_store_count) and removes old counts, a step at a time in the loop. */
+/* Counts refusals (sbx_store_count), and removes old events and counts, a slice at a time in the
+ * loop. */
 struct sbx_counter;
 
 /* Takes @store, which nothing else may use; the counter waits for other writers only shortly.
- * @base is borrowed. 0 or -ENOMEM: then @store is closed as well. */
+ * @base is borrowed. @keep says which events stay; its time is not used. 0 or -ENOMEM: then @store
+ * is closed as well. */
 int sbx_counter_new(struct event_base *base, struct sbx_store *store,
-		    struct sbx_counter **ret_counter);
+		    const struct sbx_store_keep *keep, struct sbx_counter **ret_counter);
 /* Accepts NULL; returns NULL. */
 struct sbx_counter *sbx_counter_free(struct sbx_counter *counter);
 

@@ -23,6 +23,7 @@
 #include "daemon/http/server.h"
 #include "daemon/hub/watch.h"
 #include "daemon/main/alive.h"
+#include "daemon/main/keep.h"
 #include "daemon/main/listen.h"
 #include "daemon/main/options.h"
 #include "daemon/main/route_table.h"
@@ -108,9 +109,16 @@ static int find_page(struct sbx_daemon *d, const struct sbx_daemon_options *o)
 static int open_counter(struct sbx_daemon *d, struct sbx_err *err)
 {
 	struct sbx_store *store = NULL;
+	struct sbx_store_keep keep;
+	struct sbx_err why = { 0 };
 	int r = sbx_database_open(&d->facts, err, &store);
 
-	return r ? r : sbx_counter_new(d->base, store, &d->counter);
+	if (r)
+		return r;
+	/* runs are refused then: the service goes on, and removes nothing */
+	if (sbx_keep_read(&d->facts, &keep, &why) < 0)
+		complain(&why, FAILED);
+	return sbx_counter_new(d->base, store, &keep, &d->counter);
 }
 
 /* sbxctl of the same installation. */

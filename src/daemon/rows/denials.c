@@ -9,6 +9,7 @@
 #include "daemon/resources/sandbox_find.h"
 #include "daemon/rows/rows.h"
 #include "daemon/rows/scope.h"
+#include "store/store_keep.h"
 #include "store/store_service.h"
 #include "sys/process/proc.h"
 
@@ -51,31 +52,21 @@ static int take_point(int64_t at_ms, int64_t count, void *userdata)
 		       -ENOMEM;
 }
 
-/* Counts are not kept by owner: a caller who sees only their own sandboxes has few events, and they
- * are read. The same where the counts are behind. */
-static int read_rows(struct sbx_call *call, enum sbx_store_denies_by by,
-		     const struct sbx_scope *scope, const struct sbx_store_denials_filter *f,
-		     json_t *items, struct sbx_err *err)
+/* Seconds are not counted, and minutes are soon forgotten: the events of a part of a minute or hour
+ * need not be read, if the window begins with a whole one. */
+static int64_t window_begin(int64_t now_ms, int64_t window_ms)
 {
-	const struct sbx_store_event_filter events = { .since_ms = f->since_ms,
-						       .workspace = scope->workspace,
-						       .by_owner = scope->by_owner,
-						       .owner_uid = scope->owner_uid,
-						       .n_max = f->n_max };
+	int64_t step_ms = window_ms > SBX_STORE_FINE_MS - 60000 ? 3600000 : 60000;
 
-	if (scope->by_owner)
-		return sbx_store_denies_each(call->daemon->store, by, &events, take_row, items,
-					     err);
-	return sbx_store_denials_each(call->daemon->store, by, f, take_row, items, err);
+	return (now_ms - window_ms) / step_ms * step_ms;
 }
 
-static int read_series(struct sbx_call *call, const struct sbx_scope *scope,
-		       const struct sbx_store_denials_filter *f, json_t *points,
-		       struct sbx_err *err)
+static int read_series(struct sbx_call *call, const struct sbx_store_denials_filter *f,
+		       json_t *points, struct sbx_err *err)
 {
 	const char *step = sbx_call_text(call, "series");
 
-	if (!step || scope->by_owner)
+	if (!step)
 		return 0;
 	return sbx_store_denials_series(call->daemon->store, SBX_DENIES_BY_REASON, NULL, f,
 					strcmp(step, "minute") == 0 ? SBX_STORE_BY_MINUTE :
@@ -85,6 +76,7 @@ static int read_series(struct sbx_call *call, const struct sbx_scope *scope,
 
 void sbx_list_denials(struct sbx_call *call)
 {
+	struct sbx_store *store = call->daemon->store;
 	const char *window = sbx_call_text(call, "window");
 	struct sbx_store_denials_filter f = {
 		.now_ms = (int64_t)sbx_clock_realtime_ms(),
@@ -93,6 +85,7 @@ void sbx_list_denials(struct sbx_call *call)
 	json_t *items = json_array(), *points = json_array(), *o;
 	struct sbx_err err = { 0 };
 	struct sbx_scope scope;
+	int64_t uncounted = 0;
 	int r;
 
 	if (!sbx_call_scope(call, &scope)) {
@@ -100,16 +93,19 @@ void sbx_list_denials(struct sbx_call *call)
 		json_decref(points);
 		return;
 	}
-	f.since_ms = f.now_ms - (window ? sbx_window_parse(window) : WINDOW_MS);
+	f.since_ms = window_begin(f.now_ms, window ? sbx_window_parse(window) : WINDOW_MS);
 	f.workspace = scope.workspace;
-	r = read_rows(call, by_of(sbx_call_text(call, "by")), &scope, &f, items, &err);
-	r = r ? r : read_series(call, &scope, &f, points, &err);
-	if (r == SBX_STORE_E_BEHIND) {
-		sbx_reply_problem(call, 503, "behind", NULL, "%s: try again soon", err.msg);
-	} else if (r != 0) {
+	f.by_owner = scope.by_owner;
+	f.owner_uid = scope.owner_uid;
+	r = sbx_store_denials_each(store, by_of(sbx_call_text(call, "by")), &f, take_row, items,
+				   &err);
+	r = r ? r : read_series(call, &f, points, &err);
+	r = r ? r : sbx_store_uncounted(store, f.since_ms, &err, &uncounted);
+	if (r != 0) {
 		sbx_call_store_failed(call, r, &err);
 	} else {
 		o = sbx_print_page(json_incref(items), 0);
+		json_object_set_new(o, "uncounted", json_integer(uncounted));
 		if (sbx_call_text(call, "series"))
 			json_object_set(o, "series", points);
 		sbx_reply_json(call, 200, o);

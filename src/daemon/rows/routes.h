@@ -97,7 +97,9 @@ static const char *const sbx_rows_denials_by[] = { "ip",      "name",	"workspace
 static const char *const sbx_rows_steps[] = { "minute", "hour", NULL };
 static const struct sbx_field sbx_rows_denials_query[] = {
 	{ "by", .words = sbx_rows_denials_by, .help = "what is counted; name" },
-	{ "window", .check = sbx_window_check, .help = "how far back: 90s, 15m, 24h, 7d; 24h" },
+	{ "window", .check = sbx_window_check,
+	  .help = "how far back: 90s, 15m, 24h, 7d; 24h. Widened to a whole minute, from 2h on to "
+		  "a whole hour" },
 	{ "series", .words = sbx_rows_steps, .help = "also the number in each minute or hour" },
 	{ "limit", SBX_FIELD_INTEGER, .min = 1, .max = 1000, .help = "items; 100" },
 	SBX_ROWS_WORKSPACE,

@@ -6,13 +6,15 @@
  *     since   14:21      15:00        00:00        11:00      11:20   until
  *       | events | minutes |   hours    |    days    |  hours   | min.. | events |
  *
- * Events are read for what is left at both ends, for what is not counted yet, and for the sums of
- * reason overflow. So the answer is what a look at all events would give. Minutes that began more
- * than two days ago are not kept: a window that begins there begins with the events of up to an
+ * Events are read for what is left at both ends, for what is not counted yet (the newest
+ * SBX_STORE_UNCOUNTED_MAX of it), and for the sums of reason overflow. So the answer is what a look
+ * at all events would give, unless sbx_store_uncounted() tells of more. Minutes that began more
+ * than two hours ago are not kept: a window that begins there begins with the events of up to an
  * hour.
  */
 #include <assert.h>
 
+#include "base/text.h"
 #include "store/sql.h"
 #include "store/store_keep.h"
 #include "store/store_service.h"
@@ -22,6 +24,10 @@
 #define HOUR	3600
 #define DAY	86400
 #define OPEN	INT64_MAX /* an end that there is not */
+
+#define TEXT_OF(number) #number
+#define TEXT(macro)	TEXT_OF(macro)
+#define UNCOUNTED_MAX	TEXT(SBX_STORE_UNCOUNTED_MAX)
 
 /* Seconds since 1970; empty if they are equal. */
 struct range {
@@ -64,7 +70,7 @@ static void cut(struct range *all, int64_t unit, struct range *head, struct rang
 
 static void plan(const struct sbx_store_denials_filter *filter, struct window *w)
 {
-	bool by_minute = filter->since_ms >= filter->now_ms - SBX_STORE_MINUTES_MS;
+	bool by_minute = filter->since_ms >= filter->now_ms - SBX_STORE_FINE_MS;
 	int64_t step = by_minute ? MINUTE : HOUR;
 	struct range all = { 0, OPEN };
 
@@ -96,67 +102,130 @@ static void plan(const struct sbx_store_denials_filter *filter, struct window *w
 
 /* --- the queries --- */
 
-/* Parameters: 1 kind, 2 workspace or NULL, 3 since, 4 until, 5 head_end, 6 tail_begin, 7 how many
- * rows, from 8 on the ranges. */
-#define RANGE(key, span, from, to)                                                                 \
-	"SELECT " key " AS k, n, n_rows, NULL AS box, first_id AS f, last_id AS l "                \
-	"FROM egress_deny_count WHERE kind = ?1 AND span = " span " AND at >= ?" from              \
-	" AND at < ?" to " AND (?2 IS NULL OR workspace = ?2) UNION ALL "
-#define EVENTS(key)                                                                                \
-	"SELECT coalesce(" key ", ''), min(raw_pkts, 1000000000000), 1, sandbox_id, id, id "       \
-	"FROM sandbox_egress_event WHERE action = 'deny' AND (?2 IS NULL OR workspace = ?2) AND "
-#define IS_COUNTED  "+id <= (SELECT last_id FROM egress_counted) AND +reason <> 'overflow'"
-#define NOT_COUNTED "id > (SELECT last_id FROM egress_counted) AND +reason <> 'overflow'"
-#define OVERFLOW    "reason = 'overflow'"
+/* Parameters of both queries: ?1 kind, ?2 scope, ?3 and ?4 workspace and owner of counts, or NULL,
+ * ?5 and ?6 of events, or NULL, ?7 since, ?8 until. The next are each query's own. */
+#define OF_OWNER                                                                                   \
+	"EXISTS (SELECT 1 FROM api_sandbox AS a WHERE a.sandbox_id = "                             \
+	"sandbox_egress_event.sandbox_id AND a.owner_uid = ?6)"
+#define EVENTS                                                                                     \
+	"FROM sandbox_egress_event WHERE action = 'deny' AND (?5 IS NULL OR +workspace = ?5) "     \
+	"AND (?6 IS NULL OR " OF_OWNER ") AND "
+#define COUNTS                                                                                     \
+	"c.kind = ?1 AND c.span = step.span AND c.at = step.at AND c.scope = ?2 "                  \
+	"AND (?3 IS NULL OR c.workspace = ?3) AND (?4 IS NULL OR c.owner = ?4) "
+/* Rows of `part` (span, first second, end) as `step`: the times that have counts, from the newest
+ * back. So only rows of the scope are read. */
+#define STEPS                                                                                      \
+	", step(span, lo, at) AS (SELECT span, lo, (SELECT max(at) FROM egress_deny_count AS c "   \
+	"WHERE c.kind = ?1 AND c.span = part.span AND c.at < part.hi) FROM part WHERE lo < hi "    \
+	"UNION ALL SELECT span, lo, (SELECT max(at) FROM egress_deny_count AS c "                  \
+	"WHERE c.kind = ?1 AND c.span = step.span AND c.at < step.at) FROM step "                  \
+	"WHERE step.at >= lo) "
+#define IS_COUNTED "+id <= (SELECT last_id FROM egress_counted) AND +reason <> 'overflow'"
+#define NOT_COUNTED                                                                                \
+	"id > max((SELECT last_id FROM egress_counted), "                                          \
+	"(SELECT max(id) FROM sandbox_egress_event) - " UNCOUNTED_MAX ") AND +reason <> 'overflow'"
+#define OVERFLOW "reason = 'overflow'"
+
+/* ?9 head_end, ?10 tail_begin, ?11 how many rows, from ?12 on the ranges. */
+#define ROWS(key)                                                                                  \
+	"SELECT coalesce(" key ", ''), min(raw_pkts, 1000000000000), 1, sandbox_id, id, id " EVENTS
 #define GROUPED(counted, key)                                                                      \
+	"WITH RECURSIVE part(span, lo, hi) AS (VALUES (60, ?12, ?13), (60, ?14, ?15), "            \
+	"(3600, ?16, ?17), (3600, ?18, ?19), (86400, ?20, ?21))" STEPS                             \
 	"SELECT k, g.n, g.n_rows, boxes, first.ts, last.ts, last.reason, last.fqdn_pinned, "       \
 	"last.remote_ip, last.rule, last.remote_port, last.protocol FROM (SELECT k, sum(n) AS n, " \
 	"sum(n_rows) AS n_rows, count(DISTINCT box) AS boxes, min(f) AS f, max(l) AS l FROM ("     \
-	RANGE(counted, "60", "8", "9") RANGE(counted, "60", "10", "11")                            \
-	RANGE(counted, "3600", "12", "13") RANGE(counted, "3600", "14", "15")                      \
-	RANGE(counted, "86400", "16", "17")                                                        \
-	EVENTS(key) IS_COUNTED " AND ts >= ?3 AND ts < ?5 UNION ALL "                              \
-	EVENTS(key) IS_COUNTED " AND ts >= ?6 AND ts < ?4 UNION ALL "                              \
-	EVENTS(key) NOT_COUNTED " AND +ts >= ?3 AND +ts < ?4 UNION ALL "                           \
-	EVENTS(key) OVERFLOW " AND +ts >= ?3 AND +ts < ?4) "                                       \
-	"GROUP BY k ORDER BY n DESC, l DESC LIMIT ?7) AS g "                                       \
+	"SELECT " counted " AS k, n, n_rows, NULL AS box, first_id AS f, last_id AS l "            \
+	"FROM step CROSS JOIN egress_deny_count AS c ON " COUNTS "WHERE step.at >= lo UNION ALL "  \
+	ROWS(key) IS_COUNTED " AND ts >= ?7 AND ts < ?9 UNION ALL "                                \
+	ROWS(key) IS_COUNTED " AND ts >= ?10 AND ts < ?8 UNION ALL "                               \
+	ROWS(key) NOT_COUNTED " AND +ts >= ?7 AND +ts < ?8 UNION ALL "                             \
+	ROWS(key) OVERFLOW " AND +ts >= ?7 AND +ts < ?8) "                                         \
+	"GROUP BY k ORDER BY n DESC, l DESC LIMIT ?11) AS g "                                      \
 	"LEFT JOIN sandbox_egress_event AS first ON first.id = g.f "                               \
 	"LEFT JOIN sandbox_egress_event AS last ON last.id = g.l ORDER BY g.n DESC, g.l DESC"
 
 static const struct query {
-	int in_all, in_workspace; /* kinds */
+	int in_all, in_workspace, of_owner; /* kinds */
 	const char *sql;
 } queries[] = {
-	[SBX_DENIES_BY_ADDRESS] = { 0, 5, GROUPED("key", "remote_ip") },
-	[SBX_DENIES_BY_NAME] = { 1, 6, GROUPED("key", "coalesce(fqdn_pinned, remote_ip)") },
-	[SBX_DENIES_BY_SANDBOX] = { 2, 2, GROUPED("key", "sandbox_id") },
-	[SBX_DENIES_BY_WORKSPACE] = { 4, 4, GROUPED("workspace", "workspace") },
-	[SBX_DENIES_BY_REASON] = { 4, 4, GROUPED("key", "reason") },
+	[SBX_DENIES_BY_ADDRESS] = { 0, 5, 7, GROUPED("c.key", "remote_ip") },
+	[SBX_DENIES_BY_NAME] = { 1, 6, 8, GROUPED("c.key", "coalesce(fqdn_pinned, remote_ip)") },
+	[SBX_DENIES_BY_SANDBOX] = { 2, 2, 2, GROUPED("c.key", "sandbox_id") },
+	[SBX_DENIES_BY_WORKSPACE] = { 4, 4, 4, GROUPED("c.workspace", "workspace") },
+	[SBX_DENIES_BY_REASON] = { 4, 4, 4, GROUPED("c.key", "reason") },
 };
 static_assert(SBX_N_ELEMENTS(queries) == SBX_N_DENIES_BY, "a query for each");
 
-static int kind_of(enum sbx_store_denies_by by, const char *workspace)
+/* Which counts a reader gets. */
+struct scope {
+	int kind;
+	const char *name; /* the filter's, or uid */
+	char uid[16];
+	bool by_workspace, by_owner; /* rows of the kind are of several: those of the filter's */
+};
+
+static void find_scope(enum sbx_store_denies_by by, const struct sbx_store_denials_filter *filter,
+		       struct scope *s)
 {
-	return workspace ? queries[by].in_workspace : queries[by].in_all;
+	const struct query *q = &queries[by];
+	bool apart = q->in_all != q->in_workspace;
+
+	*s = (struct scope){ .kind = q->in_all, .name = "" };
+	s->by_workspace = filter->workspace && !apart;
+	s->by_owner = filter->by_owner && (!apart || filter->workspace);
+	if (apart && filter->workspace) {
+		s->kind = q->in_workspace;
+		s->name = filter->workspace;
+	} else if (apart && filter->by_owner) {
+		s->kind = q->of_owner;
+		sbx_text_fit(s->uid, sizeof(s->uid), "%u", (unsigned int)filter->owner_uid);
+		s->name = s->uid;
+	}
+}
+
+static void bind_owner(struct sbx_sql_binder *b, const struct sbx_store_denials_filter *filter,
+		       bool by_owner)
+{
+	if (by_owner)
+		sbx_sql_bind_int(b, filter->owner_uid);
+	else
+		sbx_sql_bind_text(b, NULL);
+}
+
+/* ?1 to ?6 of both queries. */
+static void bind_scope(struct sbx_sql_binder *b, const struct scope *s,
+		       const struct sbx_store_denials_filter *filter)
+{
+	sbx_sql_bind_int(b, s->kind);
+	sbx_sql_bind_text(b, s->name);
+	sbx_sql_bind_text(b, s->by_workspace ? filter->workspace : NULL);
+	bind_owner(b, filter, s->by_owner);
+	sbx_sql_bind_text(b, filter->workspace);
+	bind_owner(b, filter, filter->by_owner);
 }
 
 /* Sandboxes of a key, from the newest hour back. Each step finds the hour before, past hours
- * without a row. */
+ * without a row. For a reader of some of the sandboxes of a key with many, not all are looked
+ * at. */
 static const char boxes_sql[] =
 	"WITH RECURSIVE hour(at) AS ("
-	"SELECT max(at) FROM egress_deny_sandbox WHERE at < ?5 UNION ALL "
+	"SELECT max(at) FROM egress_deny_sandbox WHERE at < ?6 UNION ALL "
 	"SELECT (SELECT max(at) FROM egress_deny_sandbox WHERE at < hour.at) FROM hour "
-	"WHERE hour.at >= ?4) "
-	"SELECT count(DISTINCT box) FROM (SELECT sandbox_id AS box FROM hour "
-	"CROSS JOIN egress_deny_sandbox AS s ON s.at = hour.at AND s.kind = ?1 AND s.key = ?2 "
-	"WHERE hour.at >= ?4 AND (?3 IS NULL OR s.workspace = ?3) LIMIT ?6)";
+	"WHERE hour.at >= ?5) "
+	"SELECT count(DISTINCT box) FROM (SELECT s.sandbox_id AS box, s.workspace, s.owner FROM "
+	"hour CROSS JOIN egress_deny_sandbox AS s ON s.at = hour.at AND s.kind = ?1 "
+	"AND s.key = ?2 WHERE hour.at >= ?5 LIMIT ?7) "
+	"WHERE (?3 IS NULL OR workspace = ?3) AND (?4 IS NULL OR owner = ?4)";
 
 /* A list being read. */
 struct list {
 	struct sbx_store *store;
 	enum sbx_store_denies_by by;
 	const struct sbx_store_denials_filter *filter;
-	sqlite3_stmt *boxes; /* borrowed; by key and workspace */
+	struct scope scope;
+	sqlite3_stmt *boxes; /* borrowed; by key */
 	int64_t hours_from, hours_to;
 };
 
@@ -164,6 +233,7 @@ struct list {
 static int count_boxes(const struct list *list, const char *key, int64_t n_rows, int64_t known,
 		       struct sbx_err *err, int64_t *ret_n)
 {
+	const struct sbx_store_denials_filter *filter = list->filter;
 	struct sbx_sql_binder b = { .stmt = list->boxes };
 	int64_t n = known;
 	int rc;
@@ -174,7 +244,8 @@ static int count_boxes(const struct list *list, const char *key, int64_t n_rows,
 	sqlite3_reset(list->boxes);
 	sbx_sql_bind_int(&b, list->by);
 	sbx_sql_bind_text(&b, key);
-	sbx_sql_bind_text(&b, list->filter->workspace);
+	sbx_sql_bind_text(&b, filter->workspace);
+	bind_owner(&b, filter, filter->by_owner);
 	sbx_sql_bind_int(&b, list->hours_from);
 	sbx_sql_bind_int(&b, list->hours_to);
 	sbx_sql_bind_int(&b, SBX_STORE_SANDBOXES_COUNTED);
@@ -211,13 +282,12 @@ static int tell(const struct list *list, sqlite3_stmt *stmt,
 	return r ? r : fn(&d, userdata);
 }
 
-static void bind_window(sqlite3_stmt *stmt, enum sbx_store_denies_by by,
+static void bind_window(sqlite3_stmt *stmt, const struct scope *scope,
 			const struct sbx_store_denials_filter *filter, const struct window *w)
 {
 	struct sbx_sql_binder b = { .stmt = stmt };
 
-	sbx_sql_bind_int(&b, kind_of(by, filter->workspace));
-	sbx_sql_bind_text(&b, filter->workspace);
+	bind_scope(&b, scope, filter);
 	sbx_sql_bind_text(&b, w->since);
 	sbx_sql_bind_text(&b, w->until);
 	sbx_sql_bind_text(&b, w->head_end);
@@ -229,21 +299,6 @@ static void bind_window(sqlite3_stmt *stmt, enum sbx_store_denies_by by,
 	}
 }
 
-/* Are so many events not counted yet that reading them would take long? */
-static int check_counted(struct sbx_store *store, struct sbx_err *err)
-{
-	int64_t behind = 0;
-	int r = sbx_sql_int(store->db,
-			    "SELECT coalesce((SELECT max(id) FROM sandbox_egress_event), 0) - "
-			    "(SELECT last_id FROM egress_counted)",
-			    READING, err, &behind);
-
-	if (r || behind <= SBX_STORE_UNCOUNTED_MAX)
-		return r;
-	sbx_err_set(err, "%lld events are not counted yet", (long long)behind);
-	return SBX_STORE_E_BEHIND;
-}
-
 int sbx_store_denials_each(struct sbx_store *store, enum sbx_store_denies_by by,
 			   const struct sbx_store_denials_filter *filter,
 			   int (*fn)(const struct sbx_store_denies_row *d, void *userdata),
@@ -252,16 +307,15 @@ int sbx_store_denials_each(struct sbx_store *store, enum sbx_store_denies_by by,
 	SBX_AUTO_STMT sqlite3_stmt *stmt = NULL, *boxes = NULL;
 	struct list list = { .store = store, .by = by, .filter = filter };
 	struct window w;
-	int rc, r = check_counted(store, err);
+	int rc, r = sbx_sql_prepare(store->db, queries[by].sql, READING, err, &stmt);
 
-	if (r == 0)
-		r = sbx_sql_prepare(store->db, queries[by].sql, READING, err, &stmt);
 	if (r == 0)
 		r = sbx_sql_prepare(store->db, boxes_sql, READING, err, &boxes);
 	if (r)
 		return r;
 	plan(filter, &w);
-	bind_window(stmt, by, filter, &w);
+	find_scope(by, filter, &list.scope);
+	bind_window(stmt, &list.scope, filter, &w);
 	list.boxes = boxes;
 	list.hours_from = filter->since_ms > 0 ? round_down(filter->since_ms / 1000, HOUR) : 0;
 	list.hours_to = filter->until_ms > 0 ? round_up(filter->until_ms, 1000) / 1000 : OPEN;
@@ -275,25 +329,24 @@ int sbx_store_denials_each(struct sbx_store *store, enum sbx_store_denies_by by,
 
 /* --- over time --- */
 
-/* Parameters: 1 kind, 2 workspace or NULL, 3 since, 4 until, 5 span, 6 key or NULL, 7 and 8 the
- * range. */
+/* ?9 span, ?10 key or NULL, ?11 and ?12 the range. */
 #define MORE(key, which)                                                                           \
-	"UNION ALL SELECT coalesce(CAST(strftime('%s', ts) AS INTEGER), 0) / ?5 * ?5, "            \
-	"min(raw_pkts, 1000000000000) FROM sandbox_egress_event WHERE action = 'deny' "            \
-	"AND (?2 IS NULL OR workspace = ?2) AND (?6 IS NULL OR coalesce(" key ", '') = ?6) "       \
-	"AND +ts >= ?3 AND +ts < ?4 AND " which
+	"UNION ALL SELECT coalesce(CAST(strftime('%s', ts) AS INTEGER), 0) / ?9 * ?9, "            \
+	"min(raw_pkts, 1000000000000) " EVENTS "(?10 IS NULL OR coalesce(" key ", '') = ?10) "     \
+	"AND +ts >= ?7 AND +ts < ?8 AND " which
 #define SERIES(counted, key)                                                                       \
-	"SELECT at, sum(n) FROM (SELECT at, n FROM egress_deny_count "                             \
-	"WHERE kind = ?1 AND span = ?5 AND at >= ?7 AND at < ?8 "                                  \
-	"AND (?2 IS NULL OR workspace = ?2) AND (?6 IS NULL OR " counted " = ?6) "                 \
+	"WITH RECURSIVE part(span, lo, hi) AS (VALUES (?9, ?11, ?12))" STEPS                       \
+	"SELECT at, sum(n) FROM (SELECT c.at AS at, c.n AS n FROM step "                           \
+	"CROSS JOIN egress_deny_count AS c ON " COUNTS                                             \
+	"AND (?10 IS NULL OR " counted " = ?10) WHERE step.at >= lo "                              \
 	MORE(key, NOT_COUNTED " ") MORE(key, OVERFLOW) ") GROUP BY at ORDER BY at"
 
 static const char *const series[] = {
-	[SBX_DENIES_BY_ADDRESS] = SERIES("key", "remote_ip"),
-	[SBX_DENIES_BY_NAME] = SERIES("key", "coalesce(fqdn_pinned, remote_ip)"),
-	[SBX_DENIES_BY_SANDBOX] = SERIES("key", "sandbox_id"),
-	[SBX_DENIES_BY_WORKSPACE] = SERIES("workspace", "workspace"),
-	[SBX_DENIES_BY_REASON] = SERIES("key", "reason"),
+	[SBX_DENIES_BY_ADDRESS] = SERIES("c.key", "remote_ip"),
+	[SBX_DENIES_BY_NAME] = SERIES("c.key", "coalesce(fqdn_pinned, remote_ip)"),
+	[SBX_DENIES_BY_SANDBOX] = SERIES("c.key", "sandbox_id"),
+	[SBX_DENIES_BY_WORKSPACE] = SERIES("c.workspace", "workspace"),
+	[SBX_DENIES_BY_REASON] = SERIES("c.key", "reason"),
 };
 static_assert(SBX_N_ELEMENTS(series) == SBX_N_DENIES_BY, "a query for each");
 
@@ -308,13 +361,13 @@ int sbx_store_denials_series(struct sbx_store *store, enum sbx_store_denies_by b
 	int64_t from = round_down(filter->since_ms / 1000, seconds), to = OPEN;
 	char since[SBX_SQL_TS_MAX], until[SBX_SQL_TS_MAX] = "\x7f";
 	struct sbx_sql_binder b = { 0 };
-	int rc, r = check_counted(store, err);
+	struct scope scope;
+	int rc, r;
 
 	/* In all: there are the fewest rows of reasons. */
 	if (!key)
 		by = SBX_DENIES_BY_REASON;
-	if (r == 0)
-		r = sbx_sql_prepare(store->db, series[by], READING, err, &stmt);
+	r = sbx_sql_prepare(store->db, series[by], READING, err, &stmt);
 	if (r)
 		return r;
 	if (filter->until_ms > 0) {
@@ -322,8 +375,8 @@ int sbx_store_denials_series(struct sbx_store *store, enum sbx_store_denies_by b
 		sbx_sql_ts(to * 1000, until);
 	}
 	b.stmt = stmt;
-	sbx_sql_bind_int(&b, kind_of(by, filter->workspace));
-	sbx_sql_bind_text(&b, filter->workspace);
+	find_scope(by, filter, &scope);
+	bind_scope(&b, &scope, filter);
 	sbx_sql_bind_text(&b, sbx_sql_ts(from * 1000, since));
 	sbx_sql_bind_text(&b, until);
 	sbx_sql_bind_int(&b, seconds);

@@ -100,28 +100,30 @@ int sbx_store_prune(struct sbx_store *store, const struct sbx_store_keep *keep, 
 /* --- counts --- */
 
 /* Rows past their time. ?1: at most so many; ?2: the oldest event, seconds since 1970; ?3: the
- * oldest minute to keep; ?4: the oldest audit row to keep; ?5: a day ago, milliseconds. A DELETE
- * locks even if it finds nothing, so it comes after a look. */
+ * oldest minute to keep of reasons, and ?6: of all else; ?4: the oldest audit row to keep; ?5: a
+ * day ago, milliseconds. A DELETE locks even if it finds nothing, so it comes after a look. */
 #define SURPLUS(table, key, condition)                                                             \
 	{ "SELECT EXISTS (SELECT 1 FROM " table " WHERE " condition ")",                           \
 	  "DELETE FROM " table " WHERE (" key ") IN (SELECT " key " FROM " table                   \
 	  " WHERE " condition " LIMIT ?1)" }
 #define COUNTS(kind, span, before)                                                                 \
-	SURPLUS("egress_deny_count", "kind, span, at, key, workspace",                             \
+	SURPLUS("egress_deny_count", "kind, span, at, scope, key, workspace, owner",               \
 		"kind = " kind " AND span = " span " AND at <= " before)
-#define KIND(kind)                                                                                 \
-	COUNTS(kind, "60", "max(?2 - 60, ?3 - 1)"),                                                \
+#define KIND(kind, minute)                                                                         \
+	COUNTS(kind, "60", "max(?2 - 60, " minute " - 1)"),                                        \
 		COUNTS(kind, "3600", "?2 - 3600"), COUNTS(kind, "86400", "?2 - 86400")
 
 static const struct surplus {
 	const char *look, *remove;
 } surplus[] = {
-	KIND("0"),
-	KIND("1"),
-	KIND("2"),
-	KIND("4"),
-	KIND("5"),
-	KIND("6"),
+	KIND("0", "?6"),
+	KIND("1", "?6"),
+	KIND("2", "?6"),
+	KIND("4", "?3"),
+	KIND("5", "?6"),
+	KIND("6", "?6"),
+	KIND("7", "?6"),
+	KIND("8", "?6"),
 	SURPLUS("egress_deny_sandbox", "at, kind, key, sandbox_id", "at <= ?2 - 3600"),
 	SURPLUS("egress_event_span", "at", "at <= ?2 - 600"),
 	SURPLUS("api_audit", "id", "id < ?4"),
@@ -131,7 +133,7 @@ static const struct surplus {
 };
 
 struct limits {
-	int64_t oldest_event, oldest_minute, oldest_audit, day_ago_ms;
+	int64_t oldest_event, oldest_minute, oldest_fine_minute, oldest_audit, day_ago_ms;
 };
 
 /* *ret_n: rows that @sql removed, or the number that it selects. */
@@ -139,7 +141,8 @@ static int run(struct sbx_store *store, const char *sql, const struct limits *li
 	       uint32_t n_max, struct sbx_err *err, uint32_t *ret_n)
 {
 	const int64_t values[] = { n_max, limits->oldest_event, limits->oldest_minute,
-				   limits->oldest_audit, limits->day_ago_ms };
+				   limits->oldest_audit, limits->day_ago_ms,
+				   limits->oldest_fine_minute };
 	SBX_AUTO_STMT sqlite3_stmt *stmt = NULL;
 	int rc, r = sbx_sql_prepare(store->db, sql, "removing old counts", err, &stmt);
 
@@ -159,6 +162,7 @@ int sbx_store_prune_counts(struct sbx_store *store, int64_t now_ms, uint32_t n_m
 			   struct sbx_err *err, uint32_t *ret_removed)
 {
 	struct limits limits = { .oldest_minute = now_ms / 1000 - SBX_STORE_KEEP_MINUTES_S,
+				 .oldest_fine_minute = now_ms / 1000 - SBX_STORE_KEEP_FINE_S,
 				 .day_ago_ms = now_ms - DAY_MS };
 	uint32_t removed = 0;
 	int r = number_of(store,

@@ -1,24 +1,30 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Pages of events. They are walked by id, which is the order of the commits, so that a page can go
- * on where the last one ended. A `+` keeps SQLite from another index, for which it would have to
- * sort all that is left for each page, or read more rows.
+ * on where the last one ended. One index leads to the rows, and the other filters are conditions;
+ * SQLite does not know which filter few rows pass, so it is told the index (enum lead).
  *
  * Times: rows are nearly, but not quite, in their order (one launcher waits for a lock while
  * another writes). egress_event_span tells which ids the counted events (count.c) of ten minutes
  * have. So a page between two times looks at the ids of these spans, and at all that are not
- * counted yet. Where too many are not (sbxd does not run), the first page finds the smallest id
- * since a time in the index of times.
+ * counted yet. Where too many are not (sbxd does not run, or has just begun), the first page finds
+ * the smallest id since a time in the index of times.
  */
 #include "store/store_list.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "store/sql.h"
 #include "store/store_keep.h"
 
-#define READING "reading events"
+#define READING	      "reading events"
+#define PROBED	      1000  /* rows by which indexes are compared */
+#define LOOK_UP	      4	    /* a row by an index takes as long as so many in their order */
+#define FEW_SANDBOXES 2000  /* of an owner, */
+#define FEW_EVENTS    10000 /* and their events */
 #define SPAN_MS INT64_C(600000)
 
 #define OF_OWNER                                                                                   \
@@ -28,7 +34,7 @@
 	"SELECT id, sandbox_id, ts, action, protocol, reason, analysis_id, workspace, "            \
 	"remote_ip, fqdn_pinned, rule, request, remote_port, raw_pkts, generation, bytes_out, "    \
 	"bytes_in, duration_ms, (SELECT owner_uid FROM api_sandbox WHERE sandbox_id = "            \
-	"sandbox_egress_event.sandbox_id) FROM sandbox_egress_event"
+	"sandbox_egress_event.sandbox_id) FROM sandbox_egress_event "
 
 static void to_row(sqlite3_stmt *stmt, struct sbx_store_event_row *e)
 {
@@ -99,7 +105,9 @@ static int bound_by_times(struct sbx_store *store, const struct sbx_store_event_
 		"CAST(strftime('%s', ?1) AS INTEGER) / 600 * 600";
 	char since[SBX_SQL_TS_MAX], until[SBX_SQL_TS_MAX];
 	int64_t counted = 0, first = w->counted.from, last = w->counted.to;
-	int r = sbx_sql_int(store->db, "SELECT coalesce(max(last_id), 0) FROM egress_counted",
+	int r = sbx_sql_int(store->db,
+			    "SELECT coalesce(max(CASE WHEN gap_last > 0 THEN gap_first - 1 "
+			    "ELSE last_id END), 0) FROM egress_counted",
 			    READING, err, &counted);
 
 	if (r)
@@ -141,48 +149,236 @@ static int plan(struct sbx_store *store, const struct sbx_store_event_filter *fi
 	return bound_by_times(store, filter, err, w);
 }
 
+/* --- the index --- */
+
+enum lead {
+	BY_ID = 0, /* none: all events in their order */
+	BY_SANDBOX,
+	BY_ANALYSIS,
+	BY_NAME,
+	BY_ADDRESS,
+	BY_REASON,
+	BY_WORKSPACE,
+	BY_ACTION, /* of a rare one */
+	BY_OWNER,  /* of an owner with few events: all are sorted */
+	N_LEADS
+};
+
+#define FIRST_CHOICE BY_NAME
+#define LAST_CHOICE  BY_ACTION
+
+static const char *const indexes[N_LEADS] = {
+	[BY_ID] = "NOT INDEXED",
+	[BY_SANDBOX] = "INDEXED BY sandbox_egress_event_sandbox",
+	[BY_ANALYSIS] = "INDEXED BY sandbox_egress_event_analysis",
+	[BY_NAME] = "INDEXED BY sandbox_egress_event_name",
+	[BY_ADDRESS] = "INDEXED BY sandbox_egress_event_ip",
+	[BY_REASON] = "INDEXED BY sandbox_egress_event_reason",
+	[BY_WORKSPACE] = "INDEXED BY sandbox_egress_event_workspace",
+	[BY_ACTION] = "INDEXED BY sandbox_egress_event_rare",
+	[BY_OWNER] = "INDEXED BY sandbox_egress_event_sandbox",
+};
+
+/* The filter that an index leads by; NULL: there is none. */
+static const char *leader(const struct sbx_store_event_filter *f, enum lead lead)
+{
+	const char *action = f->action;
+	bool is_rare = action && (strcmp(action, "panic") == 0 || strcmp(action, "notice") == 0);
+
+	switch (lead) {
+	case BY_SANDBOX:
+		return f->sandbox_id;
+	case BY_ANALYSIS:
+		return f->analysis_id;
+	case BY_NAME:
+		return f->name;
+	case BY_ADDRESS:
+		return f->remote_ip;
+	case BY_REASON:
+		return f->reason;
+	case BY_WORKSPACE:
+		return f->workspace;
+	case BY_ACTION:
+		return is_rare ? action : NULL;
+	default:
+		return NULL;
+	}
+}
+
+/* The condition by which an index is searched. */
+static void where_lead(struct sbx_sql_where *where, const struct sbx_store_event_filter *f,
+		       enum lead lead)
+{
+	static const char *const conditions[] = {
+		[BY_SANDBOX] = "sandbox_id = ?", [BY_ANALYSIS] = "analysis_id = ?",
+		[BY_NAME] = "fqdn_pinned = ?",	 [BY_ADDRESS] = "remote_ip = ?",
+		[BY_REASON] = "reason = ?",	 [BY_WORKSPACE] = "workspace = ?",
+	};
+
+	if (lead == BY_OWNER)
+		sbx_sql_where_int(where, SBX_SQL_IS_OWNED("sandbox_id"), f->owner_uid);
+	else if (lead == BY_ACTION && strcmp(f->action, "panic") == 0)
+		sbx_sql_where_text(where, "action = 'panic' AND action = ?", f->action);
+	else if (lead == BY_ACTION)
+		sbx_sql_where_text(where, "action = 'notice' AND action = ?", f->action);
+	else if (lead != BY_ID)
+		sbx_sql_where_text(where, conditions[lead], leader(f, lead));
+}
+
+static const char *order(bool newest_first)
+{
+	return newest_first ? "ORDER BY id DESC LIMIT 1 OFFSET ?" : "ORDER BY id LIMIT 1 OFFSET ?";
+}
+
+/* The id behind @n rows of @lead; 0: there are no more. */
+static int id_behind(struct sbx_store *store, const struct sbx_store_event_filter *filter,
+		     enum lead lead, const struct ids *ids, bool newest_first, int64_t n,
+		     struct sbx_err *err, int64_t *ret_id)
+{
+	SBX_AUTO_STMT sqlite3_stmt *stmt = NULL;
+	struct sbx_sql_where where = { 0 };
+	struct sbx_sql_binder b;
+	char select[128];
+	int rc, r;
+
+	sbx_text_fit(select, sizeof(select), "SELECT id FROM sandbox_egress_event %s",
+		     indexes[lead]);
+	where_lead(&where, filter, lead);
+	sbx_sql_where_int(&where, "id >= ?", ids->from);
+	sbx_sql_where_int(&where, "id <= ?", ids->to);
+	r = sbx_sql_where_prepare(store->db, select, &where, order(newest_first), READING, err,
+				  &stmt, &b);
+	if (r)
+		return r;
+	sbx_sql_bind_int(&b, n);
+	rc = sqlite3_step(stmt);
+	if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+		return sbx_sql_error(store->db, rc, READING, err);
+	*ret_id = rc == SQLITE_ROW ? sqlite3_column_int64(stmt, 0) : 0;
+	return 0;
+}
+
+/* Of several filters with an index, the one whose newest rows reach back furthest: it lets the
+ * fewest pass. */
+static int choose(struct sbx_store *store, const struct sbx_store_event_filter *filter,
+		  const struct ids *ids, struct sbx_err *err, enum lead *ret_lead)
+{
+	int64_t least = INT64_MAX, id = 0;
+	int n = 0, r = 0;
+
+	for (enum lead lead = FIRST_CHOICE; lead <= LAST_CHOICE; lead++)
+		if (leader(filter, lead)) {
+			*ret_lead = lead;
+			n++;
+		}
+	for (enum lead lead = FIRST_CHOICE; n > 1 && lead <= LAST_CHOICE && r == 0; lead++) {
+		if (!leader(filter, lead))
+			continue;
+		r = id_behind(store, filter, lead, ids, true, PROBED, err, &id);
+		if (r == 0 && id < least) {
+			least = id;
+			*ret_lead = lead;
+		}
+	}
+	return r;
+}
+
+/* Have the sandboxes that the service started for @owner few events? */
+static int has_few(struct sbx_store *store, uid_t owner, struct sbx_err *err, bool *ret_few)
+{
+	static const char sql[] =
+		"SELECT count(*), coalesce(sum(n_events), 0) FROM (SELECT s.n_events FROM "
+		"api_sandbox AS a CROSS JOIN sandbox AS s ON s.id = a.sandbox_id "
+		"WHERE a.owner_uid = ?1 LIMIT ?2)";
+	SBX_AUTO_STMT sqlite3_stmt *stmt = NULL;
+	int rc, r = sbx_sql_prepare(store->db, sql, READING, err, &stmt);
+
+	if (r)
+		return r;
+	sqlite3_bind_int64(stmt, 1, owner);
+	sqlite3_bind_int64(stmt, 2, FEW_SANDBOXES);
+	rc = sqlite3_step(stmt);
+	if (rc != SQLITE_ROW)
+		return sbx_sql_error(store->db, rc, READING, err);
+	*ret_few = sqlite3_column_int64(stmt, 0) < FEW_SANDBOXES &&
+		   sqlite3_column_int64(stmt, 1) < FEW_EVENTS;
+	return 0;
+}
+
+static int find_lead(struct sbx_store *store, const struct sbx_store_event_filter *filter,
+		     const struct ids *ids, struct sbx_err *err, enum lead *ret_lead)
+{
+	bool few = false;
+	int r;
+
+	*ret_lead = filter->sandbox_id ? BY_SANDBOX : filter->analysis_id ? BY_ANALYSIS : BY_ID;
+	if (*ret_lead != BY_ID)
+		return 0;
+	r = choose(store, filter, ids, err, ret_lead);
+	if (r == 0 && *ret_lead == BY_ID && filter->by_owner)
+		r = has_few(store, filter->owner_uid, err, &few);
+	if (few)
+		*ret_lead = BY_OWNER;
+	return r;
+}
+
+/* Are there filters besides the leading one, which rows may not pass? */
+static bool has_others(const struct sbx_store_event_filter *f, enum lead lead)
+{
+	int n = !!f->sandbox_id + !!f->analysis_id + !!f->name + !!f->remote_ip + !!f->reason +
+		!!f->workspace + !!f->action + f->by_owner;
+
+	return n > (lead != BY_ID);
+}
+
+/* --- reading --- */
+
 /* A page being read. */
 struct page {
 	const struct sbx_store_event_filter *filter;
 	sbx_store_event_fn fn;
 	void *userdata;
+	enum lead lead;
 	uint32_t left; /* rows that may still come */
 	int64_t last;  /* id of the last one; 0: none came */
 };
 
-static int prepare(struct sbx_store *store, const struct sbx_store_event_filter *filter,
-		   const struct ids *ids, uint32_t n, char since[SBX_SQL_TS_MAX],
-		   char until[SBX_SQL_TS_MAX], struct sbx_err *err, sqlite3_stmt **ret_stmt)
+static int prepare(struct sbx_store *store, const struct page *page, const struct ids *ids,
+		   char since[SBX_SQL_TS_MAX], char until[SBX_SQL_TS_MAX], struct sbx_err *err,
+		   sqlite3_stmt **ret_stmt)
 {
-	bool by_sandbox = filter->sandbox_id, by_analysis = !by_sandbox && filter->analysis_id;
-	bool by_other = !by_sandbox && !by_analysis;
+	const struct sbx_store_event_filter *f = page->filter;
 	struct sbx_sql_where where = { 0 };
+	enum lead lead = page->lead;
 	struct sbx_sql_binder b;
+	char select[1024];
 	int r;
 
+	sbx_text_fit(select, sizeof(select), COLUMNS "%s", indexes[lead]);
+	where_lead(&where, f, lead);
 	sbx_sql_where_int(&where, "id >= ?", ids->from);
 	sbx_sql_where_int(&where, "id <= ?", ids->to);
-	if (filter->since_ms > 0)
-		sbx_sql_where_text(&where, "+ts >= ?", sbx_sql_ts(filter->since_ms, since));
-	if (filter->until_ms > 0)
-		sbx_sql_where_text(&where, "+ts < ?", sbx_sql_ts(filter->until_ms, until));
-	sbx_sql_where_text(&where, "sandbox_id = ?", filter->sandbox_id);
-	sbx_sql_where_text(&where, by_analysis ? "analysis_id = ?" : "+analysis_id = ?",
-			   filter->analysis_id);
-	sbx_sql_where_text(&where, by_other ? "workspace = ?" : "+workspace = ?",
-			   filter->workspace);
-	sbx_sql_where_text(&where, by_other ? "action = ?" : "+action = ?", filter->action);
-	sbx_sql_where_text(&where, by_other ? "reason = ?" : "+reason = ?", filter->reason);
-	sbx_sql_where_text(&where, "+fqdn_pinned = ?", filter->name);
-	sbx_sql_where_text(&where, "+remote_ip = ?", filter->remote_ip);
-	if (filter->by_owner)
-		sbx_sql_where_int(&where, OF_OWNER, filter->owner_uid);
-	r = sbx_sql_where_prepare(store->db, COLUMNS, &where,
-				  filter->newest_first ? "ORDER BY id DESC LIMIT ?" :
-							 "ORDER BY id LIMIT ?",
+	if (f->since_ms > 0)
+		sbx_sql_where_text(&where, "+ts >= ?", sbx_sql_ts(f->since_ms, since));
+	if (f->until_ms > 0)
+		sbx_sql_where_text(&where, "+ts < ?", sbx_sql_ts(f->until_ms, until));
+	sbx_sql_where_text(&where, "+analysis_id = ?", lead == BY_ANALYSIS ? NULL : f->analysis_id);
+	sbx_sql_where_text(&where, "+workspace = ?", lead == BY_WORKSPACE ? NULL : f->workspace);
+	sbx_sql_where_text(&where, "+action = ?", lead == BY_ACTION ? NULL : f->action);
+	sbx_sql_where_text(&where, "+reason = ?", lead == BY_REASON ? NULL : f->reason);
+	sbx_sql_where_text(&where, "+fqdn_pinned = ?", lead == BY_NAME ? NULL : f->name);
+	sbx_sql_where_text(&where, "+remote_ip = ?", lead == BY_ADDRESS ? NULL : f->remote_ip);
+	if (f->by_owner && lead != BY_OWNER)
+		sbx_sql_where_int(&where, OF_OWNER, f->owner_uid);
+	r = sbx_sql_where_prepare(store->db, select, &where,
+				  f->newest_first ? lead == BY_OWNER ?
+						    "ORDER BY +id DESC LIMIT ?" :
+						    "ORDER BY id DESC LIMIT ?" :
+				  lead == BY_OWNER ? "ORDER BY +id LIMIT ?" :
+						     "ORDER BY id LIMIT ?",
 				  READING, err, ret_stmt, &b);
 	if (r == 0)
-		sbx_sql_bind_int(&b, n);
+		sbx_sql_bind_int(&b, page->left);
 	return r;
 }
 
@@ -195,7 +391,7 @@ static int read_ids(struct sbx_store *store, struct page *page, const struct ids
 
 	if (ids->from > ids->to || page->left == 0)
 		return 0;
-	r = prepare(store, page->filter, ids, page->left, since, until, err, &stmt);
+	r = prepare(store, page, ids, since, until, err, &stmt);
 	if (r)
 		return r;
 	while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
@@ -222,42 +418,38 @@ int sbx_store_events_page(struct sbx_store *store, const struct sbx_store_event_
 	int r = plan(store, filter, err, &w);
 
 	if (r == 0)
+		r = find_lead(store, filter, &w.counted, err, &page.lead);
+	if (r == 0)
 		r = read_ids(store, &page, filter->newest_first ? &w.rest : &w.counted, err);
 	if (r == 0)
 		r = read_ids(store, &page, filter->newest_first ? &w.counted : &w.rest, err);
 	return r;
 }
 
-/* Does an index lead to just the rows that pass? A sandbox has few rows. */
-static bool is_indexed(const struct sbx_store_event_filter *filter)
+/* Look at the first @n rows of @ids at most. *ret_next, if not 0: those were not all, and the rest
+ * begins there. */
+static int shorten(struct sbx_store *store, const struct page *page, struct ids *ids, int64_t n,
+		   struct sbx_err *err, int64_t *ret_next)
 {
-	int n_filters = !!filter->workspace + !!filter->action + !!filter->reason;
+	bool newest_first = page->filter->newest_first;
+	int64_t id = 0;
+	int r = 0;
 
-	if (filter->by_owner && !filter->sandbox_id)
-		return false;
-	if (!filter->sandbox_id && (filter->name || filter->remote_ip))
-		return false;
-	if (filter->sandbox_id || (filter->analysis_id && n_filters == 0))
-		return true;
-	return n_filters == 0 || (n_filters == 1 && !filter->action);
-}
-
-/* Look at the first @n_ids of @ids at most. True: that was not all, and *ret_next is where the rest
- * begins. */
-static bool shorten(struct ids *ids, bool newest_first, int64_t *n_ids, int64_t *ret_next)
-{
-	int64_t n = ids->to - ids->from + 1;
-
-	if (n <= *n_ids) {
-		*n_ids -= n > 0 ? n : 0;
-		return false;
-	}
+	*ret_next = 0;
+	if (ids->from > ids->to || page->lead == BY_OWNER)
+		return 0;
+	if (page->lead != BY_ID)
+		r = id_behind(store, page->filter, page->lead, ids, newest_first,
+			      n / LOOK_UP + 1, err, &id);
+	else if (ids->to - ids->from >= n)
+		id = newest_first ? ids->to - n : ids->from + n;
+	if (r || !id)
+		return r;
 	if (newest_first)
-		*ret_next = ids->from = ids->to - *n_ids + 1;
+		*ret_next = ids->from = id + 1;
 	else
-		*ret_next = ids->to = ids->from + *n_ids - 1;
-	*n_ids = 0;
-	return true;
+		*ret_next = ids->to = id - 1;
+	return 0;
 }
 
 int sbx_store_events_look(struct sbx_store *store, const struct sbx_store_event_filter *filter,
@@ -268,20 +460,23 @@ int sbx_store_events_look(struct sbx_store *store, const struct sbx_store_event_
 			     .fn = fn,
 			     .userdata = userdata,
 			     .left = filter->n_max ? filter->n_max : SBX_STORE_PAGE };
-	int64_t left = is_indexed(filter) ? INT64_MAX : n_ids, next = 0;
+	int64_t next = 0;
 	struct ids *ids[2];
 	struct walk w;
-	bool cut = false;
 	int r = plan(store, filter, err, &w);
 
+	if (r == 0)
+		r = find_lead(store, filter, &w.counted, err, &page.lead);
 	ids[0] = filter->newest_first ? &w.rest : &w.counted;
 	ids[1] = filter->newest_first ? &w.counted : &w.rest;
-	for (int i = 0; i < 2 && r == 0 && !cut && page.left; i++) {
-		cut = shorten(ids[i], filter->newest_first, &left, &next);
-		r = read_ids(store, &page, ids[i], err);
+	for (int i = 0; i < 2 && r == 0 && !next && page.left; i++) {
+		if (has_others(filter, page.lead))
+			r = shorten(store, &page, ids[i], n_ids, err, &next);
+		if (r == 0)
+			r = read_ids(store, &page, ids[i], err);
 	}
 	if (r == 0)
-		*ret_next = page.left == 0 ? page.last : cut ? next : 0;
+		*ret_next = page.left == 0 ? page.last : next;
 	return r;
 }
 

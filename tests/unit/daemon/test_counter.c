@@ -51,6 +51,7 @@ static void test_counts(void **state)
 	struct fixture *f = *state;
 	struct sbx_store *store = open_store(f);
 	struct event_base *base = event_base_new();
+	const struct sbx_store_keep keep = { 0 };
 	struct sbx_counter *counter = NULL;
 	sqlite3 *other = NULL;
 
@@ -58,7 +59,7 @@ static void test_counts(void **state)
 	assert_int_equal(begin(store, ID, NULL), 0);
 	add_events(f, 2 * SBX_STORE_COUNT_BATCH + 3);
 	query(f, "INSERT INTO egress_event_span VALUES (0, 1, 1)"); /* old */
-	assert_int_equal(sbx_counter_new(base, store, &counter), 0);
+	assert_int_equal(sbx_counter_new(base, store, &keep, &counter), 0);
 	await(f, base, counted, "503");
 	await(f, base, "SELECT count(*) FROM egress_event_span WHERE at = 0", "0");
 	assert_int_equal(sqlite3_open(f->db, &other), SQLITE_OK);
@@ -80,10 +81,33 @@ static void test_counts(void **state)
 	event_base_free(base);
 }
 
+/* Old events go; the counts of those that stay are right. */
+static void test_removes(void **state)
+{
+	static const char left[] = "SELECT min(id) || ' ' || max(id) FROM sandbox_egress_event";
+	const struct sbx_store_keep keep = { .days = 7, .max_rows = 1000 };
+	struct fixture *f = *state;
+	struct sbx_store *store = open_store(f);
+	struct event_base *base = event_base_new();
+	struct sbx_counter *counter = NULL;
+
+	assert_non_null(base);
+	assert_int_equal(begin(store, ID, NULL), 0);
+	add_events(f, 2300);
+	query(f, "UPDATE sandbox_egress_event SET ts = '2026-01-01T00:00:00.000Z' WHERE id < 2000");
+	assert_int_equal(sbx_counter_new(base, store, &keep, &counter), 0);
+	await(f, base, left, "2000 2300");
+	await(f, base, "SELECT sum(n) FROM egress_deny_count WHERE kind = 4 AND span = 3600",
+	      "301");
+	assert_null(sbx_counter_free(counter));
+	event_base_free(base);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_counts, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_removes, setup, teardown),
 	};
 
 	return cmocka_run_group_tests_name("counter", tests, NULL, NULL);

@@ -118,10 +118,12 @@ static const char *oldest_counts(struct fixture *f, int64_t now_ms)
 	return query(f, sql);
 }
 
-/* Counts go with the events that they count: minutes after two days, all others with the oldest
- * event. */
+/* Counts go with the events that they count: minutes after two days or three hours, all others with
+ * the oldest event. */
 static void test_prune_counts(void **state)
 {
+	static const char fine[] = "SELECT count(*) FROM egress_deny_count WHERE span = 60 AND "
+				   "kind IN (0, 1, 2, 5, 6, 7, 8)";
 	const int64_t now_ms = INT64_C(1700000000000) / DAY * DAY;
 	struct fixture *f = *state;
 	struct sbx_store *store = open_store(f);
@@ -132,6 +134,7 @@ static void test_prune_counts(void **state)
 	assert_int_equal(sbx_store_count(store, now_ms, 1000, &f->err, &n), 0);
 	assert_int_equal(n, 100);
 	assert_string_equal(oldest_counts(f, now_ms), "49.0 99.0 120.0 99.0 99.0");
+	assert_string_equal(query(f, fine), "12");
 	assert_int_equal(prune_counts(store, now_ms, 10), 0);
 	assert_int_equal(prune_counts(store, now_ms + DAY, 10), 10);
 	while (prune_counts(store, now_ms + DAY, 10) == 10)
@@ -145,8 +148,9 @@ static void test_prune_counts(void **state)
 				     "= 3600"),
 			    "73");
 	assert_string_equal(query(f, "SELECT count(*) FROM egress_deny_count WHERE span = 60 AND "
-				     "kind = 0"),
+				     "kind = 4"),
 			    "26");
+	assert_string_equal(query(f, fine), "0");
 	/* no events, by hand: nothing is known about their age */
 	query(f, "DELETE FROM sandbox_egress_event");
 	assert_int_equal(prune_counts(store, now_ms + DAY, 100), 0);
@@ -250,7 +254,7 @@ static void old_database(struct fixture *f, int version)
 
 	make_old(f, version);
 	store = open_store(f);
-	assert_string_equal(query(f, "PRAGMA user_version"), "4");
+	assert_string_equal(query(f, "PRAGMA user_version"), "5");
 	assert_string_equal(query(f, "SELECT state || generation || air_gapped || allow_out || "
 				     "deny_out FROM sandbox"),
 			    "running10[][]");

@@ -197,6 +197,10 @@ static void compare_all(struct fixture *f, struct sbx_store *store)
 		E(.name = "n3"),
 		E(.name = "none"),
 		E(.name = "n1", .workspace = "a", .action = "deny"),
+		E(.name = "n1", .remote_ip = "192.0.2.5", .reason = "floor"),
+		E(.name = "none", .workspace = "a"),
+		E(.name = "n2", .by_owner = true, .owner_uid = 8),
+		E(.action = "notice", .reason = "rule"),
 		E(.remote_ip = "192.0.2.5"),
 		E(.remote_ip = "192.0.2.2", .sandbox_id = "000000000002"),
 		E(.by_owner = true, .owner_uid = 7),
@@ -245,6 +249,55 @@ static void test_events(void **state)
 	compare_all(f, store);
 	fill(f, 20); /* late */
 	compare_all(f, store);
+	query(f, "UPDATE sandbox SET n_events = 10000"); /* owners of many */
+	compare_all(f, store);
+	sbx_store_close(store);
+}
+
+/* Events from the middle on are not counted. */
+static void test_gap(void **state)
+{
+	struct fixture *f = *state;
+	struct sbx_store *store = open_filled(f);
+
+	count(store, 1000);
+	query(f, "UPDATE egress_counted SET gap_first = 120, gap_last = 180");
+	query(f, "DELETE FROM egress_event_span");
+	query(f, "INSERT INTO egress_event_span SELECT CAST(strftime('%s', ts) AS INTEGER) / 600 * "
+		 "600, min(id), max(id) FROM sandbox_egress_event WHERE id < 120 OR id > 180 "
+		 "GROUP BY 1");
+	compare_all(f, store);
+	sbx_store_close(store);
+}
+
+/* Of two indexes the one that leads to fewer rows is searched: the page is full at once. */
+static void test_index(void **state)
+{
+	struct sbx_store_event_filter filter =
+		E(.workspace = "w", .name = "rare", .newest_first = true);
+	struct fixture *f = *state;
+	struct sbx_store *store = open_filled(f);
+	struct told told = { 0 };
+	int64_t next = -1;
+
+	query(f, "INSERT INTO sandbox_egress_event (sandbox_id, ts, action, protocol, reason, "
+		 "raw_pkts, fqdn_pinned, workspace) WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL "
+		 "SELECT i + 1 FROM c WHERE i < 3000) SELECT '000000000005', "
+		 "'2023-11-15T00:00:00.000Z', 'deny', 'tcp', 'x', 1, "
+		 "CASE WHEN i = 5 THEN 'rare' ELSE 'often' END, 'w' FROM c");
+	assert_int_equal(
+		sbx_store_events_look(store, &filter, 400, tell_event, &told, &f->err, &next), 0);
+	assert_string_equal(told.text, "305");
+	assert_int_equal(next, 0);
+	/* a frequent name: not all of its rows are looked at */
+	filter.name = "often";
+	filter.workspace = NULL;
+	filter.by_owner = true;
+	filter.owner_uid = 9;
+	assert_int_equal(
+		sbx_store_events_look(store, &filter, 400, tell_event, &told, &f->err, &next), 0);
+	assert_int_equal(told.n, 1);
+	assert_int_equal(next, 3301 - 101);
 	sbx_store_close(store);
 }
 
@@ -264,7 +317,7 @@ static void test_behind(void **state)
 /* A page looks at no more ids than it may. */
 static void test_look(void **state)
 {
-	struct sbx_store_event_filter filter = E(.action = "panic", .newest_first = true);
+	struct sbx_store_event_filter filter = E(.action = "block", .newest_first = true);
 	struct fixture *f = *state;
 	struct sbx_store *store = open_filled(f);
 	struct told told = { 0 };
@@ -277,7 +330,7 @@ static void test_look(void **state)
 	assert_int_equal(
 		sbx_store_events_look(store, &filter, 1000, tell_event, &told, &f->err, &next), 0);
 	assert_int_equal(next, 0);
-	filter = E(.action = "panic", .after = 10);
+	filter = E(.action = "block", .after = 10);
 	assert_int_equal(
 		sbx_store_events_look(store, &filter, 100, tell_event, &told, &f->err, &next), 0);
 	assert_int_equal(next, 110);
@@ -362,6 +415,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_events),
 		T(test_behind),
+		T(test_gap),
+		T(test_index),
 		T(test_look),
 		T(test_sandboxes),
 	};

@@ -134,6 +134,7 @@ export interface Denial {
 }
 
 export interface Denials extends List<Denial> {
+	uncounted?: number; // events of the window that are not in the counts yet
 	series?: { at: string; count: number }[];
 }
 

@@ -83,6 +83,11 @@ export function RefusalsView({ route }: { route: Route }) {
 			</form>
 			<ProblemNote problem={problem} />
 			{!data && !problem ? <Loading what="refusals" /> : null}
+			{data?.uncounted ? (
+				<p role="status" class="note">
+					{`${data.uncounted.toLocaleString("en")} older events are still being counted.`}
+				</p>
+			) : null}
 			{data?.series && data.items.length > 0 ? (
 				<OverTime series={data.series} seconds={seconds} step={step} />
 			) : null}
