@@ -45,11 +45,11 @@ class UnixConnection(http.client.HTTPConnection):
 
 
 class TcpConnection(http.client.HTTPConnection):
-    """A connection in the network namespace of process @pid. @tls: its SSLContext, None: without TLS."""
+    """A connection in the network namespace of process @pid, of user @uid. @tls: its SSLContext, None: without TLS."""
 
-    def __init__(self, where, pid, timeout=20, source=None, tls=None):
+    def __init__(self, where, pid, timeout=20, source=None, tls=None, uid=None):
         super().__init__(*where, timeout=timeout)
-        self.pid, self.source, self.tls = pid, source, tls
+        self.pid, self.source, self.tls, self.uid = pid, source, tls, uid
 
     def connect(self):
         failed = []
@@ -59,6 +59,8 @@ class TcpConnection(http.client.HTTPConnection):
                 with open(f"/proc/{self.pid}/ns/net") as ns:
                     if ctypes.CDLL(None, use_errno=True).setns(ns.fileno(), 0x40000000) != 0:
                         raise OSError(ctypes.get_errno(), "setns")
+                if self.uid is not None:
+                    ctypes.CDLL(None).setfsuid(self.uid)  # of this thread: sockets that it makes are that user's
                 self.sock = socket.create_connection((self.host, self.port), self.timeout,
                                                      self.source and (self.source, 0))
             except OSError as e:
@@ -98,7 +100,7 @@ class Api:
 
     def connection(self, timeout=20):
         if isinstance(self.where, tuple):
-            return TcpConnection(self.where, self.pid, timeout, self.source, self.tls)
+            return TcpConnection(self.where, self.pid, timeout, self.source, self.tls, self.uid)
         return UnixConnection(self.where, timeout, self.uid)
 
     @functools.cached_property
@@ -199,7 +201,7 @@ class Service(Api):
         assert line == "sbxd: ready\n", line + self.p.stderr.read()
 
     def tcp(self, port, token=None, **kw):
-        """The same service by TCP."""
+        """The same service by TCP. @uid: whose connections they are."""
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         return Api(("127.0.0.1", port), {**headers, **kw.pop("headers", {})}, pid=self.p.pid, **kw)
 

@@ -131,6 +131,56 @@ def test_a_link_is_a_session(sbx):
                                                           headers={"Sec-Fetch-Site": "same-origin"})
 
 
+def test_a_stolen_cookie(sbx):
+    """A browser sends the cookie to every port of 127.0.0.1: a server of another user there gets it."""
+    with service(sbx, TCP, root=True) as s:
+        link = Api(s.where, uid=OTHER_UID).ask("POST", "/session/links", status=201).json["url"].split(str(PORT))[1]
+        browser = s.tcp(PORT, uid=OTHER_UID)
+        cookie = browser.ask("GET", link, status=303).headers["Set-Cookie"].split(";")[0]
+        browser.headers["Cookie"] = cookie
+        thief = s.tcp(PORT, headers={"Cookie": cookie}, uid=OTHER_UID + 1)
+        for _ in range(2):
+            assert browser.get("/session")["name"] == f"uid {OTHER_UID}"
+            a = thief.ask("GET", "/session", status=401).json
+            assert a["code"] == "session" and "another user" in a["detail"]
+
+
+@pytest.mark.parametrize("site, status", [("none", 303), ("same-origin", 303), ("same-site", 403), ("cross-site", 403)])
+def test_a_page_cannot_put_the_browser_into_its_own_session(sbx, site, status):
+    with service(sbx, TCP) as s:
+        link = ctl_json(sbx, "web")["url"].split(str(PORT))[1]
+        a = s.tcp(PORT).ask("GET", link, headers={"Sec-Fetch-Site": site}, status=status)
+        assert bool(a.headers["Set-Cookie"]) == (status == 303)
+        if status != 303:
+            s.tcp(PORT).ask("GET", link, headers={"Sec-Fetch-Site": "none"}, status=303)  # it was not used
+
+
+def test_two_services_of_a_host_have_their_own_cookies(sbx):
+    with service(sbx, ["--listen", f"127.0.0.1:{PORT}", "--listen", f"127.0.0.1:{PORT + 1}"]) as s:
+        one = login(s, ctl_json(sbx, "web")["url"])
+        assert one.startswith(f"sbx_session_{PORT}=")
+        other = one.replace(str(PORT), str(PORT + 1), 1)
+        assert s.tcp(PORT, headers={"Cookie": f"sbx_session_{PORT + 1}=x; {one}"}).get("/session")
+        assert s.tcp(PORT, headers={"Cookie": other}).ask("GET", "/session", status=401)
+
+
+def test_users_of_a_host_are_told_apart(sbx):
+    """They have one address: one user's requests, connections and wrong tokens do not use up another's."""
+    with service(sbx, TCP, root=True) as s:
+        hostile, other = (s.tcp(PORT, uid=uid) for uid in (OTHER_UID, OTHER_UID + 1))
+        assert 429 in burst(hostile, "/healthz", 1500)
+        assert 429 in burst(s.tcp(PORT, uid=OTHER_UID, source="127.0.0.2"), "/healthz", 300)
+        assert set(burst(other, "/healthz", 100)) == {200}
+        with contextlib.ExitStack() as stack:
+            kept = stack.enter_context(contextlib.closing(other.connection()))
+            kept.connect()
+            for _ in range(300):
+                c = stack.enter_context(contextlib.closing(hostile.connection()))
+                c.connect()
+            kept.request("GET", "/healthz", headers={"Host": "localhost"})
+            assert kept.getresponse().status == 200
+
+
 def test_web_without_an_address_or_a_service(sbx):
     r = ctl(sbx, "web")
     assert r.rc == 1 and "no sbxd serves" in r.err
@@ -301,7 +351,7 @@ def test_wrong_credentials_are_slowed_and_right_ones_are_not(sbx):
         late = [a for a in answers if a.status == 429]
         assert len(late) > 5 and int(late[0].headers["Retry-After"]) >= 1 and late[0].json["code"] == "too_many"
         assert right.get("/session")
-        assert s.tcp(PORT, "sbx_" + "0" * 64, source="127.0.0.2").ask("GET", "/session", status=401)
+        assert s.tcp(PORT, "sbx_" + "0" * 64, uid=OTHER_UID).ask("GET", "/session", status=401)
         wait_for(lambda: wrong.ask("GET", "/session").status == 401)
 
 

@@ -25,7 +25,7 @@ def n_fds(s):
 
 def dial(stack, api):
     """A connection without a request; of TLS, without its handshake."""
-    c = Api(api.where, uid=api.uid, pid=api.pid, source=api.source).connection(timeout=REQUEST_S * 2)
+    c = Api(api.where, uid=api.uid, pid=api.pid).connection(timeout=REQUEST_S * 2)
     c.connect()
     return stack.enter_context(contextlib.closing(c.sock))
 

@@ -121,7 +121,7 @@ def callers(s, sbx):
         "wrong token": s.tcp(PORT, "sbx_" + "0" * 64),
         "expired token": s.tcp(PORT, expired),
         "removed token": s.tcp(PORT, removed),
-        "no session": s.tcp(PORT, headers={"Cookie": "sbx_session=" + "0" * 64, "Sec-Fetch-Site": "same-origin"}),
+        "no session": s.tcp(PORT, headers={"Cookie": f"sbx_session_{PORT}=" + "0" * 64, "Sec-Fetch-Site": "same-origin"}),
         "viewer": s.tcp(PORT, token("viewer", "--role", "viewer")),
         "operator of another workspace": s.tcp(PORT, token("other", "--role", "operator", "--workspace", "other")),
         "another user": Api(s.where, uid=OTHER_UID),

@@ -9,7 +9,9 @@
  * On TCP a request has a token, or the cookie of a session. A page of another site can make
  * a browser send requests here, also by a name that it points at this address (DNS rebinding).
  * Such a request has another Host, or another Origin, or none where there should be one. Cookies do
- * not tell ports apart, so Sec-Fetch-Site must not be that of a page on another port either.
+ * not tell ports apart, so Sec-Fetch-Site must not be that of a page on another port either; and
+ * a server at another port, of another user, gets them: so a session is the user's who opened it,
+ * where the browser is on this host (sessions.h).
  *
  * Tokens are read from the database for each request, so a removed one is refused at once. Wrong
  * credentials are limited by address, but never the right ones: programs that share an address
@@ -30,7 +32,14 @@
 #include "store/store_service.h"
 #include "sys/process/proc.h"
 
-#define COOKIE "sbx_session"
+/* Cookies have no ports, so the name has it: two services of a host do not end each other's
+ * sessions. */
+#define COOKIE_MAX 24
+
+static void name_cookie(const struct sbx_browser *b, char out[COOKIE_MAX])
+{
+	sbx_text_fit(out, COOKIE_MAX, "sbx_session_%u", b->port);
+}
 
 struct address {
 	struct sbx_addr addr;
@@ -135,8 +144,9 @@ static void name_address(const struct sbx_caller *c, char *out, size_t n_out)
 {
 	struct sbx_addr net;
 
-	if (c->kind == SBX_LISTEN_UNIX) {
-		sbx_text_fit(out, n_out, "uid %u", (unsigned)c->uid);
+	if (c->kind == SBX_LISTEN_UNIX || c->browser.uid != SBX_UID_UNKNOWN) {
+		sbx_text_fit(out, n_out, c->kind == SBX_LISTEN_UNIX ? "uid %u" : "tcp uid %u",
+			     (unsigned)c->browser.uid);
 		return;
 	}
 	net = *c->address;
@@ -156,7 +166,7 @@ static int take_address(struct sbx_access *a, const struct sbx_caller *c, struct
 {
 	char key[SBX_ADDR_STR_MAX];
 
-	if (c->kind == SBX_LISTEN_UNIX && sbx_access_is_own(a, c->uid))
+	if (c->kind == SBX_LISTEN_UNIX && sbx_access_is_own(a, c->browser.uid))
 		return 0;
 	name_address(c, key, sizeof(key));
 	return take(a, key, ret);
@@ -194,7 +204,8 @@ static bool is_our_host(const struct sbx_access *a, const struct sbx_caller *c,
 		return false;
 	if (sbx_addr_class(&host->addr) == SBX_ADDR_LOOPBACK)
 		return true;
-	return sbx_addr_equal(&host->addr, c->at) && sbx_authority_port(host, c->is_tls) == c->port;
+	return sbx_addr_equal(&host->addr, c->at) &&
+	       sbx_authority_port(host, c->browser.is_tls) == c->browser.port;
 }
 
 static int judge_origin(const struct sbx_access *a, const struct sbx_caller *c,
@@ -206,7 +217,7 @@ static int judge_origin(const struct sbx_access *a, const struct sbx_caller *c,
 		return 0;
 	/* behind a proxy TLS ends before us */
 	if (sbx_origin_parse(c->origin, &origin) == 0 && sbx_origin_is_at(&origin, host) &&
-	    (origin.is_https == c->is_tls || (origin.is_https && is_extra_host(a, host))))
+	    (origin.is_https == c->browser.is_tls || (origin.is_https && is_extra_host(a, host))))
 		return 0;
 	return refuse(ret, 403, "origin",
 		      "the request comes from a page of %s, which is not this service (Host: %s)",
@@ -348,7 +359,7 @@ bool sbx_access_holds(struct sbx_access *a, const struct sbx_principal *p)
 /* A cookie comes with requests that other sites make the browser send. */
 static int judge_cookie_use(const struct sbx_caller *c, struct sbx_refusal *ret)
 {
-	const char *site = c->fetch_site;
+	const char *site = c->browser.fetch_site;
 
 	if (site && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0)
 		return refuse(ret, 403, "origin", "a page of another origin sent the request");
@@ -362,16 +373,21 @@ static int judge_cookie_use(const struct sbx_caller *c, struct sbx_refusal *ret)
 static int by_cookie(struct sbx_access *a, const struct sbx_caller *c, struct sbx_principal *p,
 		     struct sbx_refusal *ret)
 {
-	char cookie[SBX_SESSION_SECRET_MAX];
+	char name[COOKIE_MAX], cookie[SBX_SESSION_SECRET_MAX];
 	struct sbx_principal found;
+	int r;
 
-	if (sbx_cookie_find(c->cookie, COOKIE, cookie, sizeof(cookie)) != 0)
+	name_cookie(&c->browser, name);
+	if (sbx_cookie_find(c->cookie, name, cookie, sizeof(cookie)) != 0)
 		return 0;
-	if (sbx_session_find(a->sessions, cookie, now_ms(), &found) != 0) {
+	r = sbx_session_find(a->sessions, cookie, c->browser.uid, now_ms(), &found);
+	if (r != 0) {
 		if (take_address(a, c, ret) != 0)
 			return SBX_ACCESS_E_REFUSED;
 		return refuse(ret, 401, "session",
-			      "the session has ended: sbxctl web makes another");
+			      r == SBX_SESSION_E_OTHER ?
+				      "the session was opened by another user of this machine" :
+				      "the session has ended: sbxctl web makes another");
 	}
 	if (!sbx_access_holds(a, &found)) {
 		sbx_session_end(a->sessions, found.session);
@@ -395,7 +411,7 @@ int sbx_access_identify(struct sbx_access *a, const struct sbx_caller *c, bool i
 	if (!is_public && c->authorization)
 		r = by_token(a, c, p, ret);
 	else if (!is_public && c->kind == SBX_LISTEN_UNIX)
-		by_peer(a, c->uid, p);
+		by_peer(a, c->browser.uid, p);
 	else if (!is_public && c->cookie)
 		r = by_cookie(a, c, p, ret);
 	if (r != 0)
@@ -438,12 +454,25 @@ int sbx_access_link(struct sbx_access *a, const struct sbx_principal *p,
 	return 0;
 }
 
-int sbx_access_login(struct sbx_access *a, const char *code, bool is_tls,
+/* The link of somebody else, which a page of theirs leads the browser to, would make its user work
+ * in their session. */
+static bool leads_from_elsewhere(const struct sbx_browser *b)
+{
+	return b->fetch_site && strcmp(b->fetch_site, "none") != 0 &&
+	       strcmp(b->fetch_site, "same-origin") != 0;
+}
+
+int sbx_access_login(struct sbx_access *a, const char *code, const struct sbx_browser *b,
 		     char ret_header[SBX_ACCESS_COOKIE_MAX], struct sbx_refusal *ret)
 {
-	char cookie[SBX_SESSION_SECRET_MAX];
-	int r = sbx_session_begin(a->sessions, code, now_ms(), cookie);
+	char name[COOKIE_MAX], cookie[SBX_SESSION_SECRET_MAX];
+	int r;
 
+	if (leads_from_elsewhere(b))
+		return refuse(ret, 403, "origin",
+			      "a page of another origin leads here: copy the link of sbxctl web "
+			      "into the browser's address bar");
+	r = sbx_session_begin(a->sessions, code, b->uid, now_ms(), cookie);
 	if (r < 0)
 		return refuse(ret, 503, "failed", "%s", strerror(-r));
 	if (r != 0)
@@ -451,17 +480,21 @@ int sbx_access_login(struct sbx_access *a, const char *code, bool is_tls,
 			      "the link was used already, or is older than %d s: sbxctl web makes "
 			      "another",
 			      SBX_LINK_S);
+	name_cookie(b, name);
 	sbx_text_fit(ret_header, SBX_ACCESS_COOKIE_MAX,
-		     COOKIE "=%s; Path=/; Max-Age=%d; HttpOnly; SameSite=Strict%s", cookie,
-		     SBX_SESSION_S, is_tls ? "; Secure" : "");
+		     "%s=%s; Path=/; Max-Age=%d; HttpOnly; SameSite=Strict%s", name, cookie,
+		     SBX_SESSION_S, b->is_tls ? "; Secure" : "");
 	return 0;
 }
 
 void sbx_access_logout(struct sbx_access *a, const struct sbx_principal *p,
-		       char ret_header[SBX_ACCESS_COOKIE_MAX])
+		       const struct sbx_browser *b, char ret_header[SBX_ACCESS_COOKIE_MAX])
 {
+	char name[COOKIE_MAX];
+
 	if (p->session[0])
 		sbx_session_end(a->sessions, p->session);
+	name_cookie(b, name);
 	sbx_text_fit(ret_header, SBX_ACCESS_COOKIE_MAX,
-		     COOKIE "=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict");
+		     "%s=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict", name);
 }

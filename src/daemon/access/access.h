@@ -32,16 +32,22 @@ enum sbx_listener_kind {
 	SBX_LISTEN_TCP,
 };
 
+/* Where a request comes from, as far as sessions of browsers are bound to it. */
+struct sbx_browser {
+	uid_t uid;	 /* see sessions.h */
+	uint16_t port;	 /* that it connected to */
+	bool is_tls;
+	const char *fetch_site; /* of Sec-Fetch-Site; NULL: there is none */
+};
+
 /* A request, as far as this judges it. Texts are untrusted, and NULL where there is none. */
 struct sbx_caller {
 	enum sbx_listener_kind kind;
-	bool is_tls;
-	uid_t uid;		   /* unix: of the peer (SO_PEERCRED) */
+	struct sbx_browser browser; /* unix: its uid is the peer's (SO_PEERCRED) */
 	const char *foreign;	   /* unix: why its process may not call; NULL: it may */
 	const struct sbx_addr *at; /* tcp: the address that it connected to; never NULL then */
-	uint16_t port;
 	const struct sbx_addr *address; /* tcp: of the peer; never NULL then */
-	const char *host, *origin, *authorization, *cookie, *fetch_site;
+	const char *host, *origin, *authorization, *cookie;
 	bool is_doubled; /* one of these is there twice */
 	bool is_proxied; /* Forwarded or X-Forwarded-For is there */
 	enum sbx_method method;
@@ -92,10 +98,10 @@ int sbx_access_link(struct sbx_access *a, const struct sbx_principal *p,
 		    char ret_url[SBX_ACCESS_LINK_MAX]);
 /* Uses a link. *ret_header is the Set-Cookie header's value. 0, or SBX_ACCESS_E_REFUSED. */
 #define SBX_ACCESS_COOKIE_MAX 192
-int sbx_access_login(struct sbx_access *a, const char *code, bool is_tls,
+int sbx_access_login(struct sbx_access *a, const char *code, const struct sbx_browser *b,
 		     char ret_header[SBX_ACCESS_COOKIE_MAX], struct sbx_refusal *ret);
 /* Ends the session of @p, if it has one. *ret_header takes the cookie away. */
 void sbx_access_logout(struct sbx_access *a, const struct sbx_principal *p,
-		       char ret_header[SBX_ACCESS_COOKIE_MAX]);
+		       const struct sbx_browser *b, char ret_header[SBX_ACCESS_COOKIE_MAX]);
 
 #endif

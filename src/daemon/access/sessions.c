@@ -11,6 +11,7 @@
 struct entry {
 	char hash[SBX_SECRET_HASH_MAX]; /* "": the place is free */
 	uint64_t until_ms, used_ms;
+	uid_t browser; /* of a session: whose */
 	struct sbx_principal principal;
 };
 
@@ -73,8 +74,8 @@ static struct entry *place_for_one(struct entry *v, size_t n, uint64_t now_ms)
 	return place;
 }
 
-static int add(struct entry *v, size_t n, const struct sbx_principal *p, uint64_t now_ms,
-	       uint64_t seconds, char *ret_secret)
+static int add(struct entry *v, size_t n, const struct sbx_principal *p, uid_t browser,
+	       uint64_t now_ms, uint64_t seconds, char *ret_secret)
 {
 	struct entry *place = place_for_one(v, n, now_ms);
 	int r = sbx_secret_make(ret_secret);
@@ -83,6 +84,7 @@ static int add(struct entry *v, size_t n, const struct sbx_principal *p, uint64_
 		return r;
 	*place = (struct entry){ .until_ms = now_ms + seconds * 1000,
 				 .used_ms = now_ms,
+				 .browser = browser,
 				 .principal = *p };
 	sbx_secret_hash(ret_secret, place->hash);
 	return 0;
@@ -91,10 +93,10 @@ static int add(struct entry *v, size_t n, const struct sbx_principal *p, uint64_
 int sbx_session_link(struct sbx_sessions *s, const struct sbx_principal *p, uint64_t now_ms,
 		     char ret_code[SBX_SESSION_SECRET_MAX])
 {
-	return add(s->links, SBX_LINKS_MAX, p, now_ms, SBX_LINK_S, ret_code);
+	return add(s->links, SBX_LINKS_MAX, p, SBX_UID_UNKNOWN, now_ms, SBX_LINK_S, ret_code);
 }
 
-int sbx_session_begin(struct sbx_sessions *s, const char *code, uint64_t now_ms,
+int sbx_session_begin(struct sbx_sessions *s, const char *code, uid_t browser, uint64_t now_ms,
 		      char ret_cookie[SBX_SESSION_SECRET_MAX])
 {
 	char hash[SBX_SECRET_HASH_MAX];
@@ -105,11 +107,11 @@ int sbx_session_begin(struct sbx_sessions *s, const char *code, uint64_t now_ms,
 	if (!link)
 		return SBX_SESSION_E_UNKNOWN;
 	link->hash[0] = '\0';
-	return add(s->sessions, SBX_SESSIONS_MAX, &link->principal, now_ms, SBX_SESSION_S,
+	return add(s->sessions, SBX_SESSIONS_MAX, &link->principal, browser, now_ms, SBX_SESSION_S,
 		   ret_cookie);
 }
 
-int sbx_session_find(struct sbx_sessions *s, const char *cookie, uint64_t now_ms,
+int sbx_session_find(struct sbx_sessions *s, const char *cookie, uid_t browser, uint64_t now_ms,
 		     struct sbx_principal *ret)
 {
 	char hash[SBX_SECRET_HASH_MAX];
@@ -119,6 +121,8 @@ int sbx_session_find(struct sbx_sessions *s, const char *cookie, uint64_t now_ms
 	e = find(s->sessions, SBX_SESSIONS_MAX, hash, now_ms);
 	if (!e)
 		return SBX_SESSION_E_UNKNOWN;
+	if (e->browser != SBX_UID_UNKNOWN && e->browser != browser)
+		return SBX_SESSION_E_OTHER;
 	e->used_ms = now_ms;
 	*ret = e->principal;
 	ret->by_cookie = true;

@@ -11,7 +11,12 @@
  * Sessions of browsers, in memory: they end with the service. A link is used once and makes
  * a session, which has the rights of the principal that asked for the link. Only hashes of links
  * and cookies are kept. @now_ms: of a clock that does not go back.
+ *
+ * A browser sends the cookie to servers at other ports of the host, too, which may be another
+ * user's. So a session belongs to the user at the other end of the connection that began it: the
+ * browser's, or a proxy's.
  */
+#define SBX_UID_UNKNOWN ((uid_t)-1) /* of another machine, or the kernel does not say */
 #define SBX_LINKS_MAX	 64 /* a further one replaces the oldest of the caller with most */
 #define SBX_LINK_S	 60 /* a link holds */
 #define SBX_SESSIONS_MAX 256
@@ -32,11 +37,12 @@ int sbx_session_link(struct sbx_sessions *s, const struct sbx_principal *p, uint
 /* Uses the link of @code. If there are too many sessions, one ends: of the principal that has the
  * most, the one that was idle longest. 0;
  * SBX_SESSION_E_UNKNOWN: there is no such link, or it was used, or is too old; -errno. */
-enum { SBX_SESSION_E_UNKNOWN = 1 };
-int sbx_session_begin(struct sbx_sessions *s, const char *code, uint64_t now_ms,
+enum { SBX_SESSION_E_UNKNOWN = 1, SBX_SESSION_E_OTHER };
+int sbx_session_begin(struct sbx_sessions *s, const char *code, uid_t browser, uint64_t now_ms,
 		      char ret_cookie[SBX_SESSION_SECRET_MAX]);
-/* The principal of @cookie, with by_cookie and session set. 0 or SBX_SESSION_E_UNKNOWN. */
-int sbx_session_find(struct sbx_sessions *s, const char *cookie, uint64_t now_ms,
+/* The principal of @cookie, with by_cookie and session set. 0, SBX_SESSION_E_UNKNOWN or
+ * SBX_SESSION_E_OTHER: the browser is another user's. */
+int sbx_session_find(struct sbx_sessions *s, const char *cookie, uid_t browser, uint64_t now_ms,
 		     struct sbx_principal *ret);
 /* Does the session with the hash @hash still hold? */
 bool sbx_session_holds(struct sbx_sessions *s, const char *hash, uint64_t now_ms);

@@ -129,11 +129,12 @@ json_t *sbx_openapi(const struct sbx_route_table *t, json_t *schemas)
 		json_object_set_new(item, keys[r->method], operation(r));
 	}
 	return json_pack("{s:s, s:{s:s, s:s, s:s}, s:o, s:[{s:[]}, {s:[]}], s:{s:O, s:{s:{s:s, "
-			 "s:s}, s:{s:s, s:s, s:s}}}}",
+			 "s:s}, s:{s:s, s:s, s:s, s:s}}}}",
 			 "openapi", "3.1.0", "info", "title", "sbxd", "version", PACKAGE_VERSION,
 			 "description",
 			 "Sandboxes, what they may reach, and what was refused (docs/API.md)",
 			 "paths", paths, "security", "token", "session", "components", "schemas",
 			 schemas, "securitySchemes", "token", "type", "http", "scheme", "bearer",
-			 "session", "type", "apiKey", "in", "cookie", "name", "sbx_session");
+			 "session", "type", "apiKey", "in", "cookie", "name", "sbx_session_8484",
+			 "description", "the name ends with the port that the service listens on");
 }

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/access/access.h"
 #include "daemon/api/principal.h"
 #include "daemon/api/route.h"
 
@@ -28,8 +29,8 @@ struct sbx_call {
 	const char *if_match; /* the header's value; NULL: there is none; the same for the next */
 	const char *if_none_match, *last_event_id;
 	const char *host;  /* never NULL */
+	struct sbx_browser browser;
 	bool wants_events; /* Accept: text/event-stream */
-	bool is_tls;
 	struct sbx_http_request *http; /* http/server.c's */
 };
 

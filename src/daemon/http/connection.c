@@ -5,6 +5,9 @@
  * Where there are too many, the one that has waited longest for a whole request is cut, and not the
  * new one. So connections that do nothing keep nobody out, also not a caller who shares their
  * address, as all callers of a proxy do. If none of them waits, the new one is cut.
+ *
+ * All users of this host have its loopback address. The kernel tells them apart: it knows which
+ * user's socket the other end of a local TCP connection is.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +15,21 @@
 
 #include "daemon/http/listener.h"
 #include "launcher/control/peer.h"
+#include "sys/net/net.h"
 #include "sys/process/proc.h"
+
+/* The user at the other end of a TCP connection, if that is on this host. */
+static uid_t owner_of(const struct sbx_http_connection *c, const struct sbx_http_listener *l,
+		      uint16_t port)
+{
+	const struct sbx_net_end here = { c->at, c->port }, there = { c->address, port };
+	uid_t uid;
+
+	if (l->http->diag_fd < 0 || (sbx_addr_class(&c->address) != SBX_ADDR_LOOPBACK &&
+				     !sbx_addr_equal(&c->address, &c->at)))
+		return SBX_UID_UNKNOWN;
+	return sbx_net_owner(l->http->diag_fd, &there, &here, &uid) == 0 ? uid : SBX_UID_UNKNOWN;
+}
 
 static void describe(struct sbx_http_connection *c, const struct sbx_http_listener *l,
 		     struct MHD_Connection *mc)
@@ -22,7 +39,7 @@ static void describe(struct sbx_http_connection *c, const struct sbx_http_listen
 	struct sockaddr_storage sa = { 0 };
 	struct sbx_control_peer peer;
 	socklen_t n = sizeof(sa);
-	uint16_t port;
+	uint16_t port = 0;
 
 	c->fd = fd ? fd->connect_fd : -1;
 	if (l->kind == SBX_LISTEN_UNIX) {
@@ -35,6 +52,7 @@ static void describe(struct sbx_http_connection *c, const struct sbx_http_listen
 	n = sizeof(sa);
 	if (getpeername(c->fd, (struct sockaddr *)&sa, &n) == 0)
 		sbx_addr_from_sockaddr((struct sockaddr *)&sa, n, &c->address, &port);
+	c->uid = owner_of(c, l, port);
 }
 
 static void cut(struct sbx_http_connection *c)
@@ -44,11 +62,11 @@ static void cut(struct sbx_http_connection *c)
 		shutdown(c->fd, SHUT_RDWR);
 }
 
-/* An owner of IPv6 addresses has 2^64 of them. */
+/* A user of this host has all of its addresses, an owner of IPv6 addresses 2^64 of them. */
 static bool is_same_caller(const struct sbx_http_listener *l, const struct sbx_http_connection *a,
 			   const struct sbx_http_connection *b)
 {
-	if (l->kind == SBX_LISTEN_UNIX)
+	if (l->kind == SBX_LISTEN_UNIX || a->uid != SBX_UID_UNKNOWN || b->uid != SBX_UID_UNKNOWN)
 		return a->uid == b->uid;
 	if (a->address.family == 6 && b->address.family == 6)
 		return memcmp(a->address.b, b->address.b, 8) == 0;

@@ -36,17 +36,17 @@ static void describe_caller(const struct sbx_http_request *r, int method, struct
 	MHD_get_connection_values(r->connection, MHD_HEADER_KIND, count_header, &seen);
 	*ret = (struct sbx_caller){
 		.kind = r->listener->kind,
-		.is_tls = r->listener->is_tls,
-		.uid = c->uid,
+		.browser = { .uid = c->uid,
+			     .port = c->port,
+			     .is_tls = r->listener->is_tls,
+			     .fetch_site = sbx_request_header(r, "Sec-Fetch-Site") },
 		.foreign = c->foreign,
 		.at = &c->at,
-		.port = c->port,
 		.address = &c->address,
 		.host = sbx_request_header(r, MHD_HTTP_HEADER_HOST),
 		.origin = sbx_request_header(r, MHD_HTTP_HEADER_ORIGIN),
 		.authorization = sbx_request_header(r, MHD_HTTP_HEADER_AUTHORIZATION),
 		.cookie = sbx_request_header(r, MHD_HTTP_HEADER_COOKIE),
-		.fetch_site = sbx_request_header(r, "Sec-Fetch-Site"),
 		.is_doubled = seen & DOUBLED,
 		.is_proxied = sbx_request_header(r, "Forwarded") ||
 			      sbx_request_header(r, "X-Forwarded-For"),
@@ -209,8 +209,8 @@ bool sbx_request_head(struct sbx_http_request *r, const char *url, const char *m
 	call->last_event_id = sbx_request_header(r, "Last-Event-ID");
 	call->host = host ? host : "";
 	call->wants_events = accept && strstr(accept, "text/event-stream");
-	call->is_tls = r->listener->is_tls;
 	describe_caller(r, method, &caller);
+	call->browser = caller.browser;
 	if (sbx_access_admit(r->listener->http->o.access, &caller, &why) != 0) {
 		refuse_caller(call, &why);
 		return false;

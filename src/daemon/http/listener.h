@@ -15,7 +15,8 @@
 struct sbx_http_connection {
 	struct sbx_http_connection *next, **where; /* in the listener's list */
 	int fd;
-	uid_t uid;		     /* unix */
+	/* of the process at the other end; SBX_UID_UNKNOWN: of another machine, or not known */
+	uid_t uid;
 	const char *foreign;	     /* unix: why its process may not call; NULL: it may */
 	struct sbx_addr at, address; /* tcp: ours, and that of the peer */
 	uint16_t port;		     /* ours */
@@ -36,6 +37,7 @@ struct sbx_http_listener {
 struct sbx_http {
 	struct sbx_http_options o;
 	struct event *sweep;
+	int diag_fd; /* asks for the owners of TCP connections; -1: the kernel does not tell */
 	struct sbx_stream *streams; /* a list */
 	struct sbx_http_stats stats;
 	size_t n_listeners;

@@ -6,6 +6,7 @@
  * descriptor of the daemon's loop.
  */
 #include <errno.h>
+#include <linux/netlink.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "base/cleanup.h"
 #include "daemon/http/listener.h"
 #include "daemon/http/request.h"
+#include "sys/net/net.h"
 
 #define SWEEP_S 2 /* how often late connections and ended credentials are looked for */
 /* libmicrohttpd's own limit is never reached: beyond it, it would leave callers waiting. */
@@ -148,6 +150,7 @@ int sbx_http_new(const struct sbx_http_options *options, struct sbx_http **ret_h
 	if (!h)
 		return -ENOMEM;
 	h->o = *options;
+	h->diag_fd = sbx_net_netlink_open(NETLINK_SOCK_DIAG);
 	h->sweep = event_new(h->o.base, -1, EV_PERSIST, on_sweep, h);
 	if (!h->sweep || event_add(h->sweep, &interval) < 0 ||
 	    sbx_http_stats_init(&h->stats, h->o.routes) < 0) {
@@ -171,6 +174,7 @@ struct sbx_http *sbx_http_free(struct sbx_http *h)
 	if (h->sweep)
 		event_free(h->sweep);
 	sbx_http_stats_fini(&h->stats);
+	sbx_fd_close(h->diag_fd);
 	free(h);
 	return NULL;
 }

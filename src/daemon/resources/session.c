@@ -55,7 +55,7 @@ void sbx_get_login(struct sbx_call *call)
 	char cookie[SBX_ACCESS_COOKIE_MAX];
 	struct sbx_refusal why;
 
-	if (sbx_access_login(call->daemon->access, sbx_call_text(call, "code"), call->is_tls,
+	if (sbx_access_login(call->daemon->access, sbx_call_text(call, "code"), &call->browser,
 			     cookie, &why) != 0) {
 		sbx_reply_problem(call, why.status, why.code, NULL, "%s", why.err.msg);
 		return;
@@ -69,7 +69,7 @@ void sbx_post_session_logout(struct sbx_call *call)
 {
 	char cookie[SBX_ACCESS_COOKIE_MAX];
 
-	sbx_access_logout(call->daemon->access, &call->principal, cookie);
+	sbx_access_logout(call->daemon->access, &call->principal, &call->browser, cookie);
 	sbx_reply_header(call, "Set-Cookie", cookie);
 	sbx_reply_empty(call, 204);
 }

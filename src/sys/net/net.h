@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/addr.h"
 #include "base/err.h"
@@ -127,5 +128,16 @@ bool sbx_net_own_changed(struct sbx_span datagram);
 typedef void (*sbx_net_remote_fn)(void *userdata, const struct sbx_addr *addr, enum sbx_proto proto,
 				  uint16_t port);
 int sbx_net_open_remotes(int diag_fd, sbx_net_remote_fn fn, void *userdata);
+
+/* An end of a TCP connection. */
+struct sbx_net_end {
+	struct sbx_addr addr;
+	uint16_t port;
+};
+/* The user whose process made the socket with the end @end of a TCP connection in this network
+ * namespace; @far is its other end. 0; -ENOENT: this host has no such socket, or it is closed;
+ * -errno. */
+int sbx_net_owner(int diag_fd, const struct sbx_net_end *end, const struct sbx_net_end *far,
+		  uid_t *ret_uid);
 
 #endif
