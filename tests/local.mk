@@ -164,6 +164,7 @@ EXTRA_DIST += \
 	%reldir%/system/test_sbxd_events.py \
 	%reldir%/system/test_sbxd_rules.py \
 	%reldir%/system/test_sbxd_start.py \
+	%reldir%/system/test_sbxd_units.py \
 	%reldir%/system/test_selftest.py \
 	%reldir%/system/test_overlay.py \
 	%reldir%/system/test_sbxd_page.py \

@@ -15,7 +15,8 @@ noinst_LIBRARIES += %reldir%/libsbx-output.a
 %canon_reldir%_libsbx_output_a_SOURCES = \
 	%reldir%/output/frame.c %reldir%/output/frame.h \
 	%reldir%/output/log_read.c %reldir%/output/log_read.h \
-	%reldir%/output/log_write.c %reldir%/output/log_write.h
+	%reldir%/output/log_write.c %reldir%/output/log_write.h \
+	%reldir%/output/start_line.c %reldir%/output/start_line.h
 
 pkglibexec_PROGRAMS += %reldir%/sbx-output
 %canon_reldir%_sbx_output_SOURCES = %reldir%/output/output.c
@@ -134,6 +135,9 @@ tests_unit_daemon_test_sample_LDADD = \
 check_PROGRAMS += tests/unit/daemon/test_output
 tests_unit_daemon_test_output_SOURCES = tests/unit/daemon/test_output.c
 tests_unit_daemon_test_output_LDADD = %reldir%/libsbx-daemon.a %reldir%/libsbx-output.a policy/libsbx-policy.a src/base/libsbx-base.a $(JANSSON_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += tests/unit/daemon/test_start_line
+tests_unit_daemon_test_start_line_SOURCES = tests/unit/daemon/test_start_line.c
+tests_unit_daemon_test_start_line_LDADD = %reldir%/libsbx-output.a src/base/libsbx-base.a $(CMOCKA_LIBS)
 check_PROGRAMS += tests/unit/daemon/test_audit_queue
 tests_unit_daemon_test_audit_queue_SOURCES = tests/unit/daemon/test_audit_queue.c tests/unit/store_world.h tests/unit/scratch.h
 tests_unit_daemon_test_audit_queue_LDADD = $(tests_unit_daemon_test_counter_LDADD)

@@ -93,7 +93,8 @@ noinst_LIBRARIES += %reldir%/libsbx-sys-fs.a
 	%reldir%/fs/path.c %reldir%/fs/path.h \
 	%reldir%/fs/path_normalise.c %reldir%/fs/path_normalise.h \
 	%reldir%/fs/path_resolve.c %reldir%/fs/path_resolve.h \
-	%reldir%/fs/path_set_id.c
+	%reldir%/fs/path_set_id.c \
+	%reldir%/fs/unix_stream.c %reldir%/fs/unix_stream.h
 
 # The seccomp programs, made from their tables by the one program that links libseccomp.
 noinst_PROGRAMS += %reldir%/seccomp_generate
@@ -107,6 +108,9 @@ CLEANFILES += %reldir%/seccomp_programs.c
 check_PROGRAMS += tests/unit/sys/fs/test_file_lock
 tests_unit_sys_fs_test_file_lock_SOURCES = tests/unit/sys/fs/test_file_lock.c tests/unit/scratch.h
 tests_unit_sys_fs_test_file_lock_LDADD = $(sys_libs) src/base/libsbx-base.a $(CMOCKA_LIBS)
+check_PROGRAMS += tests/unit/sys/fs/test_unix_stream
+tests_unit_sys_fs_test_unix_stream_SOURCES = tests/unit/sys/fs/test_unix_stream.c
+tests_unit_sys_fs_test_unix_stream_LDADD = $(sys_libs) src/base/libsbx-base.a $(CMOCKA_LIBS)
 
 check_PROGRAMS += tests/unit/sys/fs/test_dir_walk
 tests_unit_sys_fs_test_dir_walk_SOURCES = tests/unit/sys/fs/test_dir_walk.c tests/unit/scratch.h

@@ -29,13 +29,14 @@ def check(tap, root, _build):
     with tempfile.TemporaryDirectory(prefix="sbx-units-") as directory:
         programs = os.path.join(directory, "bin")
         os.mkdir(programs)
-        for program in ("sbx-run", "sbxd", "job-runner"):
+        for program in ("sbx-run", "sbxd", "sbx-output", "job-runner"):
             os.symlink("/bin/true", os.path.join(programs, program))
         units = {"sbx@.service": "sbx@.service.in", "sbx.slice": "sbx.slice",
                  "job-runner.service": "examples/job-runner.service",
-                 "sbxd.service": "sbxd.service.in", "sbxd.socket": "sbxd.socket"}
+                 "sbxd.service": "sbxd.service.in", "sbxd.socket": "sbxd.socket",
+                 "sbx-sandbox@.service": "sbx-sandbox@.service.in", "sbx-sandbox.socket": "sbx-sandbox.socket"}
         for name, source in units.items():
-            text = common.read(root, "systemd/" + source).replace("@bindir@", programs)
+            text = common.read(root, "systemd/" + source).replace("@bindir@", programs).replace("@pkglibexecdir@", programs)
             put(directory, name, text, programs)
         for name in units:
             fine, said = verify(directory, name)

@@ -17,6 +17,7 @@ EXTRA_DIST += \
 	%reldir%/guest/test_freeze.py \
 	%reldir%/guest/test_limits.py \
 	%reldir%/guest/test_sbxd.py \
+	%reldir%/guest/test_sbxd_units.py \
 	%reldir%/guest/test_slurm.py \
 	%reldir%/guest/test_starts.py \
 	%reldir%/guest/test_units.py \

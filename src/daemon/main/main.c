@@ -160,11 +160,22 @@ static int open_parts(struct sbx_daemon *d, const struct sbx_daemon_options *o, 
 	return r ? r : sbx_watch_new(d->base, d->store, sbx_print_event_text, &d->watch);
 }
 
-static int open_starts(struct sbx_daemon *d)
+static int open_starts(struct sbx_daemon *d, struct sbx_err *err)
 {
+	const char *start_socket = getenv("SBX_START_SOCKET");
 	int r = sbx_dir_watches_new(d->base, &d->watches);
-	const struct sbx_start_places places = { &d->facts, d->base, d->watches };
+	const struct sbx_start_places places = {
+		.facts = &d->facts,
+		.base = d->base,
+		.watches = d->watches,
+		.start_socket = start_socket && start_socket[0] ? start_socket : NULL,
+	};
 
+	if (places.start_socket && start_socket[0] != '/') {
+		sbx_err_set(err, "SBX_START_SOCKET is '%s': it must be an absolute path",
+			    start_socket);
+		return -EINVAL;
+	}
 	return r ? r : sbx_starts_new(&places, &d->starts);
 }
 
@@ -338,7 +349,7 @@ int main(int argc, char **argv)
 	}
 	allow_files();
 	r = open_parts(&d, &o, &err);
-	r = r ? r : open_starts(&d);
+	r = r ? r : open_starts(&d, &err);
 	r = r ? r : serve(&d, &o, &err);
 	if (r && !err.msg[0])
 		sbx_err_set(&err, "%s", r < 0 ? strerror(-r) : "it cannot start");

@@ -42,6 +42,22 @@ static void reply_refused(struct sbx_call *call, const struct sbx_start_result *
 	sbx_reply_problem(call, 422, code, field[0] ? field : NULL, "%s", text);
 }
 
+/* systemd's unit did not come to its first answer. */
+static void reply_no_unit(struct sbx_call *call, int error)
+{
+	const char *what;
+
+	if (error == ENOENT || error == ECONNREFUSED)
+		what = "sbx-sandbox.socket is not active: systemctl start sbx-sandbox.socket";
+	else if (error == EACCES)
+		what = "SocketUser= of sbx-sandbox.socket is not the user of sbxd.service";
+	else
+		what = "sbx-sandbox@.service failed, or too many run: "
+		       "journalctl -u 'sbx-sandbox*' says why";
+	sbx_reply_problem(call, 503, "no_unit", NULL, "systemd starts no sandbox (%s): %s",
+			  strerror(error), what);
+}
+
 /* The owner's row goes with a sandbox that was never recorded. */
 static void forget(const struct create *c)
 {
@@ -94,6 +110,9 @@ static void on_started(void *userdata, const struct sbx_start_result *r)
 	case SBX_START_FAILED:
 		sbx_reply_problem(call, r->error == ENOSPC || r->error == EDQUOT ? 507 : 500,
 				  "failed", NULL, "cannot start a sandbox: %s", strerror(r->error));
+		break;
+	case SBX_START_NO_UNIT:
+		reply_no_unit(call, r->error);
 		break;
 	}
 	free(c);

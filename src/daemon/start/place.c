@@ -9,27 +9,24 @@
 #include <spawn.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "daemon/output/start_line.h"
 #include "daemon/start/start.h"
+#include "sys/fs/unix_stream.h"
 #include "sys/process/proc.h"
 #include "sys/systemd/datagram.h"
 
-#define JOB "job.yaml"
+#define START_MAX_S 60 /* a start takes less: its directory is left alone */
 
 int sbx_start_dir(const struct sbx_facts *facts, const char *id, char *out, size_t n_out)
 {
-	return sbx_text_format(out, n_out, "%s/api/%s", facts->state_dir, id);
-}
-
-static int socket_path(const struct sbx_facts *facts, const char *id, char *out, size_t n_out)
-{
-	return sbx_text_format(out, n_out, "%s/api-%s.sock", facts->runtime_dir, id);
+	return sbx_output_dir(facts->state_dir, id, out, n_out);
 }
 
 static int write_job(const char *dir, const char *job)
@@ -38,7 +35,7 @@ static int write_job(const char *dir, const char *job)
 	size_t n = strlen(job);
 	char path[PATH_MAX];
 
-	if (sbx_text_format(path, sizeof(path), "%s/" JOB, dir) < 0)
+	if (sbx_text_format(path, sizeof(path), "%s/" SBX_OUTPUT_JOB, dir) < 0)
 		return -ENAMETOOLONG;
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
@@ -90,7 +87,7 @@ void sbx_place_remove(const struct sbx_facts *facts, const char *id)
 	SBX_AUTO_CLOSEDIR DIR *d = NULL;
 	char path[PATH_MAX];
 
-	if (socket_path(facts, id, path, sizeof(path)) == 0)
+	if (sbx_output_socket(facts->runtime_dir, id, path, sizeof(path)) == 0)
 		unlink(path);
 	if (sbx_start_dir(facts, id, path, sizeof(path)) < 0)
 		return;
@@ -108,11 +105,13 @@ static int program_path(char *out, size_t n_out)
 	return r ? r : sbx_text_format(out, n_out, "%s/sbx-run", dir);
 }
 
-static int spawn(const char *path, char *const *argv, pid_t *ret_pid)
+/* A process whose standard input is @in. It forks at once, so that waiting for it is short. */
+static int spawn(const char *path, char *const *argv, int in)
 {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attributes;
 	sigset_t none;
+	pid_t pid = 0;
 	int e = posix_spawn_file_actions_init(&files);
 
 	if (e)
@@ -125,40 +124,53 @@ static int spawn(const char *path, char *const *argv, pid_t *ret_pid)
 	sigemptyset(&none);
 	posix_spawnattr_setsigmask(&attributes, &none);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSID);
-	for (int fd = 0; fd < 3 && e == 0; fd++)
+	e = posix_spawn_file_actions_adddup2(&files, in, STDIN_FILENO);
+	for (int fd = 1; fd < 3 && e == 0; fd++)
 		e = posix_spawn_file_actions_addopen(&files, fd, "/dev/null", O_RDWR, 0);
 	if (e == 0)
-		e = posix_spawn(ret_pid, path, &files, &attributes, argv, environ);
+		e = posix_spawn(&pid, path, &files, &attributes, argv, environ);
 	posix_spawnattr_destroy(&attributes);
 	posix_spawn_file_actions_destroy(&files);
+	sbx_proc_reap(&pid);
 	return -e;
 }
 
-int sbx_place_run(const struct sbx_facts *facts, const char *id, uint64_t max, int start_s,
-		  pid_t *ret_pid)
+/* A process of our own: the connection to it, or -errno. */
+static int connect_process(const struct sbx_facts *facts)
 {
-	char dir[PATH_MAX], sock[PATH_MAX], job[PATH_MAX], run[PATH_MAX], output[PATH_MAX];
-	char bytes[24], seconds[16];
-	const char *argv[] = { "sbx-output", "daemon", dir, sock, bytes, seconds, run, "-q",
-			       "--job", job, "--id", id, NULL };
-	int r, fd;
+	char run[PATH_MAX], output[PATH_MAX];
+	const char *argv[] = { "sbx-output",	   "daemon", facts->state_dir,
+			       facts->runtime_dir, run,	     NULL };
+	int fds[2],
+		r = sbx_text_format(output, sizeof(output), "%s/sbx-output", facts->libexec_dir);
 
-	sbx_text_fit(bytes, sizeof(bytes), "%llu", (unsigned long long)max);
-	sbx_text_fit(seconds, sizeof(seconds), "%d", start_s);
-	r = sbx_start_dir(facts, id, dir, sizeof(dir));
-	r = r ? r : socket_path(facts, id, sock, sizeof(sock));
-	r = r ? r : sbx_text_format(job, sizeof(job), "%s/" JOB, dir);
-	r = r ? r : sbx_text_format(output, sizeof(output), "%s/sbx-output", facts->libexec_dir);
 	r = r ? r : program_path(run, sizeof(run));
-	r = r ? r : spawn(output, (char *const *)(uintptr_t)argv, ret_pid);
+	if (r == 0 && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
+		r = -errno;
 	if (r < 0)
 		return r;
-	fd = (int)syscall(SYS_pidfd_open, *ret_pid, 0);
-	if (fd >= 0)
-		return fd;
-	r = -errno;
-	sbx_proc_reap(ret_pid);
+	r = spawn(output, (char *const *)(uintptr_t)argv, fds[1]);
+	sbx_fd_close(fds[1]);
+	if (r == 0)
+		return fds[0];
+	sbx_fd_close(fds[0]);
 	return r;
+}
+
+int sbx_place_begin(const struct sbx_facts *facts, const char *start_socket, const char *id)
+{
+	SBX_AUTO_CLOSE int fd =
+		start_socket ? sbx_unix_connect(start_socket) : connect_process(facts);
+	char line[SBX_START_LINE_LEN + 1];
+	ssize_t n;
+
+	if (fd < 0)
+		return sbx_fd_steal(&fd);
+	sbx_text_fit(line, sizeof(line), "%s\n", id);
+	n = send(fd, line, SBX_START_LINE_LEN, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (n != SBX_START_LINE_LEN)
+		return n < 0 ? -errno : -EAGAIN;
+	return sbx_fd_steal(&fd);
 }
 
 void sbx_place_kill(const struct sbx_facts *facts, const char *id)
@@ -166,17 +178,30 @@ void sbx_place_kill(const struct sbx_facts *facts, const char *id)
 	static const char message[] = "KILL=1";
 	char path[PATH_MAX];
 
-	if (socket_path(facts, id, path, sizeof(path)) == 0)
+	if (sbx_output_socket(facts->runtime_dir, id, path, sizeof(path)) == 0)
 		sbx_datagram_send(path, message, sizeof(message) - 1, 0);
 }
 
-/* Is no process in it, and is it old enough? */
-static bool is_left(int dir_fd, int64_t age_s)
+/* Seconds since it was changed. Below 0: a process is in it, or a start is under way. */
+static int64_t left_for_s(int dir_fd)
 {
 	struct stat st;
+	int64_t age_s;
 
-	return fstat(dir_fd, &st) == 0 && st.st_mtime < time(NULL) - age_s &&
-	       flock(dir_fd, LOCK_EX | LOCK_NB) == 0;
+	if (fstat(dir_fd, &st) < 0)
+		return -1;
+	age_s = time(NULL) - st.st_mtime;
+	return age_s < START_MAX_S || flock(dir_fd, LOCK_EX | LOCK_NB) < 0 ? -1 : age_s;
+}
+
+/* Of sbx-output that was killed: the job may have secrets. */
+static void remove_begun(const struct sbx_facts *facts, const char *id, int dir_fd)
+{
+	char path[PATH_MAX];
+
+	unlinkat(dir_fd, SBX_OUTPUT_JOB, 0);
+	if (sbx_output_socket(facts->runtime_dir, id, path, sizeof(path)) == 0)
+		unlink(path);
 }
 
 int sbx_places_tidy(const struct sbx_facts *facts, int64_t age_s)
@@ -191,12 +216,15 @@ int sbx_places_tidy(const struct sbx_facts *facts, int64_t age_s)
 		return r ? r : errno == ENOENT ? 0 : -errno;
 	while ((e = readdir(all))) {
 		SBX_AUTO_CLOSE int fd = -1;
+		int64_t left_s;
 
 		if (!sbx_id_is_valid(e->d_name))
 			continue;
-		fd = openat(dirfd(all), e->d_name,
-			    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (fd < 0 || !is_left(fd, age_s))
+		fd = openat(dirfd(all), e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		left_s = fd < 0 ? -1 : left_for_s(fd);
+		if (left_s >= 0)
+			remove_begun(facts, e->d_name, fd);
+		if (left_s <= age_s)
 			continue;
 		sbx_place_remove(facts, e->d_name);
 		n++;

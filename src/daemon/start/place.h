@@ -14,15 +14,14 @@
 int sbx_place_make(const struct sbx_facts *facts, const char *id, const char *job);
 /* Removes the directory with all that is in it, and the socket. */
 void sbx_place_remove(const struct sbx_facts *facts, const char *id);
-/* Runs sbx-output, which goes on by itself. A pidfd or -errno; its exit status, when it is there,
- * is 0 or an errno. @ret_pid is to be reaped. */
-int sbx_place_run(const struct sbx_facts *facts, const char *id, uint64_t max, int start_s,
-		  pid_t *ret_pid);
+/* Has sbx-output started for it: by systemd, where @start_socket is, or as a process of its own
+ * (NULL). The connection on which it answers (start_line.h), or -errno. */
+int sbx_place_begin(const struct sbx_facts *facts, const char *start_socket, const char *id);
 /* Tells sbx-output to end its command. */
 void sbx_place_kill(const struct sbx_facts *facts, const char *id);
 
-/* Removes directories that no process uses and that were made more than @age_s seconds ago. Their
- * number, or -errno. */
+/* Removes the job and the socket of sbx-output that was killed, and directories that no process
+ * uses and that were changed more than @age_s seconds ago. Their number, or -errno. */
 int sbx_places_tidy(const struct sbx_facts *facts, int64_t age_s);
 
 #endif

@@ -5,19 +5,17 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "daemon/output/log_read.h"
 #include "daemon/start/place.h"
-#include "sys/process/proc.h"
 
 /* sbx-output ends a late start after SBX_START_S, and needs some time for that. */
-#define LATE_S	(SBX_START_S + 8)
-#define TIDY_S	3600
-#define KEEP_S	(7 * 86400)
+#define LATE_S (SBX_START_S + 8)
+#define TIDY_S 3600
+#define KEEP_S (7 * 86400)
 
 struct start {
 	struct sbx_starts *all;
@@ -26,9 +24,10 @@ struct start {
 	char *text; /* while it waits; NULL: it has begun */
 	sbx_start_fn fn;
 	void *userdata;
-	pid_t pid; /* of the process that begins sbx-output; 0: it was reaped */
-	int pid_fd;
-	struct event *on_pid, *on_late;
+	int fd; /* to sbx-output; -1: it has answered */
+	char answer[SBX_START_ANSWER_MAX];
+	size_t n_answer;
+	struct event *on_answer, *on_late;
 	struct sbx_dir_watch *watch;
 	struct sbx_log_reader log;
 	struct sbx_start_result result;
@@ -50,11 +49,11 @@ static void start_free(struct start *s)
 {
 	sbx_dir_watch_free(s->watch);
 	sbx_log_reader_close(&s->log);
-	if (s->on_pid)
-		event_free(s->on_pid);
+	if (s->on_answer)
+		event_free(s->on_answer);
 	if (s->on_late)
 		event_free(s->on_late);
-	sbx_fd_close(s->pid_fd);
+	sbx_fd_close(s->fd);
 	free(s->text);
 	free(s);
 }
@@ -70,12 +69,11 @@ static void finish(struct start *s, enum sbx_start_end end, int number)
 		at = &(*at)->next;
 	*at = s->next;
 	all->n_under_way--;
-	if (end == SBX_START_FAILED)
+	if (end == SBX_START_FAILED || end == SBX_START_NO_UNIT)
 		result.error = number;
 	else
 		result.status = number;
-	sbx_proc_end(&s->pid); /* it forked, or was about to */
-	if (end == SBX_START_REFUSED || end == SBX_START_FAILED)
+	if (end != SBX_START_RUNS && end != SBX_START_LATE)
 		sbx_place_remove(all->places.facts, s->id);
 	s->fn(s->userdata, &result);
 	start_free(s);
@@ -95,7 +93,7 @@ static bool take(const struct sbx_frame *f, uint64_t next, void *userdata)
 	switch (f->kind) {
 	case SBX_FRAME_STDERR:
 		n = sizeof(s->said) - s->n_said < f->payload.n ? sizeof(s->said) - s->n_said :
-								f->payload.n;
+								 f->payload.n;
 		memcpy(s->said + s->n_said, f->payload.p, n);
 		s->n_said += n;
 		return true;
@@ -132,6 +130,12 @@ static void on_log(void *userdata)
 		finish(s, SBX_START_FAILED, -r);
 }
 
+/* No answer of sbx-output, or one that it does not give. */
+static void fail_to_begin(struct start *s, int error)
+{
+	finish(s, s->all->places.start_socket ? SBX_START_NO_UNIT : SBX_START_FAILED, error);
+}
+
 static void on_late(evutil_socket_t fd, short what, void *userdata)
 {
 	struct start *s = userdata;
@@ -139,32 +143,43 @@ static void on_late(evutil_socket_t fd, short what, void *userdata)
 	(void)fd;
 	(void)what;
 	sbx_place_kill(s->all->places.facts, s->id);
-	finish(s, SBX_START_LATE, 0);
+	if (s->fd >= 0) /* sbx-output that comes later finds no job, and cannot answer */
+		fail_to_begin(s, ETIMEDOUT);
+	else
+		finish(s, SBX_START_LATE, 0);
 }
 
-/* The first process of sbx-output has ended: the log has begun, or could not. */
-static void on_pid(evutil_socket_t fd, short what, void *userdata)
+/* sbx-output says that the log has begun, or why not. */
+static void on_answer(evutil_socket_t fd, short what, void *userdata)
 {
 	struct start *s = userdata;
-	int status = 0;
+	ssize_t n = read(fd, s->answer + s->n_answer, sizeof(s->answer) - s->n_answer);
+	int error = 0, r;
 
-	(void)fd;
 	(void)what;
-	if (waitpid(s->pid, &status, WNOHANG) != s->pid)
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	s->pid = 0;
-	event_free(s->on_pid);
-	s->on_pid = NULL;
-	s->pid_fd = sbx_fd_close(s->pid_fd);
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-		on_log(s);
-	else
-		finish(s, SBX_START_FAILED, WIFEXITED(status) ? WEXITSTATUS(status) : EIO);
+	s->n_answer += n > 0 ? (size_t)n : 0;
+	r = n > 0 ? sbx_start_line_answer_parse(sbx_span(s->answer, s->n_answer), &error) : -EPIPE;
+	if (r == 0)
+		return;
+	if (r < 0 || error) {
+		if (r < 0)
+			fail_to_begin(s, -r);
+		else
+			finish(s, SBX_START_FAILED, error);
+		return;
+	}
+	event_free(s->on_answer);
+	s->on_answer = NULL;
+	s->fd = sbx_fd_close(s->fd);
+	on_log(s);
 }
 
 /* --- beginning --- */
 
-static int begin_process(struct start *s)
+/* 0 or -errno. */
+static int watch(struct start *s)
 {
 	static const struct timeval late = { .tv_sec = LATE_S };
 	const struct sbx_start_places *p = &s->all->places;
@@ -175,15 +190,21 @@ static int begin_process(struct start *s)
 	if (r < 0)
 		return r;
 	s->on_late = evtimer_new(p->base, on_late, s);
-	if (!s->on_late || evtimer_add(s->on_late, &late) < 0)
-		return -ENOMEM;
-	s->pid_fd = sbx_place_run(p->facts, s->id, SBX_OUTPUT_MAX, SBX_START_S, &s->pid);
-	if (s->pid_fd < 0) {
-		s->pid = 0;
-		return s->pid_fd;
+	return s->on_late && evtimer_add(s->on_late, &late) == 0 ? 0 : -ENOMEM;
+}
+
+static void begin_process(struct start *s)
+{
+	const struct sbx_start_places *p = &s->all->places;
+
+	s->fd = sbx_place_begin(p->facts, p->start_socket, s->id);
+	if (s->fd < 0) {
+		fail_to_begin(s, -s->fd);
+		return;
 	}
-	s->on_pid = event_new(p->base, s->pid_fd, EV_READ, on_pid, s);
-	return s->on_pid && event_add(s->on_pid, NULL) == 0 ? 0 : -ENOMEM;
+	s->on_answer = event_new(p->base, s->fd, EV_READ | EV_PERSIST, on_answer, s);
+	if (!s->on_answer || event_add(s->on_answer, NULL) < 0)
+		finish(s, SBX_START_FAILED, ENOMEM);
 }
 
 static void begin(struct start *s)
@@ -197,13 +218,11 @@ static void begin(struct start *s)
 	all->n_under_way++;
 	r = sbx_place_make(all->places.facts, s->id, text);
 	free(text);
-	if (r == 0) {
-		r = begin_process(s);
-		if (r < 0 && s->pid) /* it runs, and cannot be watched */
-			sbx_place_kill(all->places.facts, s->id);
-	}
+	r = r ? r : watch(s);
 	if (r < 0)
 		finish(s, SBX_START_FAILED, -r);
+	else
+		begin_process(s);
 }
 
 static void begin_waiting(struct sbx_starts *all)
@@ -244,7 +263,7 @@ void sbx_start(struct sbx_starts *all, const char id[SBX_ID_LEN + 1], const char
 	s->all = all;
 	s->fn = fn;
 	s->userdata = userdata;
-	s->pid_fd = s->log.fd = s->log.dir_fd = -1;
+	s->fd = s->log.fd = s->log.dir_fd = -1;
 	memcpy(s->id, id, sizeof(s->id));
 	if (all->n_under_way < SBX_STARTS_MAX) {
 		begin(s);

@@ -8,20 +8,19 @@
 #include "base/err.h"
 #include "base/sandbox_id.h"
 #include "daemon/hub/dir_watch.h"
+#include "daemon/output/start_line.h"
 #include "launcher/host/facts.h"
 
 /*
  * Starts of sandboxes. Each has a directory, STATE/api/ID, with its job and the log of its output,
- * and a process, sbx-output, whose child is sbx-run: neither is the service's to end. A start has
- * ended when the log says that the command was released, or that sbx-run has ended.
+ * and a process, sbx-output, whose child is sbx-run: neither is the service's to end. sbx-output
+ * says that the log has begun (start_line.h). A start has ended when the log says that the command
+ * was released, or that sbx-run has ended.
  *
- * Only the directory and the log are looked at, so that a start is the same where systemd runs the
- * process. If the service ends meanwhile, the sandbox starts or does not; nothing waits for it.
+ * If the service ends meanwhile, the sandbox starts or does not; nothing waits for it.
  */
 #define SBX_STARTS_MAX	       16  /* at once */
 #define SBX_STARTS_WAITING_MAX 256 /* for one of those */
-#define SBX_START_S	       30  /* a start that takes longer is ended */
-#define SBX_OUTPUT_MAX	       (16 << 20) /* bytes of a log */
 
 struct sbx_starts;
 
@@ -29,6 +28,7 @@ struct sbx_start_places {
 	const struct sbx_facts *facts; /* borrowed */
 	struct event_base *base;
 	struct sbx_dir_watches *watches;
+	const char *start_socket; /* borrowed; of systemd's, NULL: the service runs sbx-output */
 };
 
 /* 0 or -errno. */
@@ -42,6 +42,7 @@ enum sbx_start_end {
 	SBX_START_LATE,	   /* SBX_START_S have passed, and it is being ended */
 	SBX_START_FULL,	   /* too many wait: nothing was made */
 	SBX_START_FAILED,  /* `error`: nothing runs */
+	SBX_START_NO_UNIT, /* the same: systemd starts no unit for it, or the unit failed */
 };
 
 #define SBX_START_SAID_MAX 4096
