@@ -113,6 +113,13 @@ static int prepare_dir(const char *path, struct sbx_err *err)
 		sbx_err_set(err, "state directory %s: not a directory", path);
 		return -ENOTDIR;
 	}
+	if (geteuid() == 0 && st.st_uid != 0) {
+		sbx_err_set(err,
+			    "state directory %s: it is uid %u's: run this as that user "
+			    "(runuser -u USER -- ...), or choose another SBX_STATE_DIR",
+			    path, st.st_uid);
+		return -EPERM;
+	}
 	if ((st.st_uid != geteuid() && st.st_uid != 0) || st.st_mode & (S_IWGRP | S_IWOTH)) {
 		sbx_err_set(err,
 			    "state directory %s: must be yours and writable by no other user "

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "ctl/data/change.h"
@@ -17,6 +18,21 @@
 #include "store/store_service.h"
 
 SBX_DEFINE_CLEANUP(struct sbx_store, sbx_store_close);
+
+/* The system's service has a user and a database of its own: a token in root's is of no use there.
+ * SBX_STATE_DIR says which is meant. */
+#define SYSTEM_SOCKET "/run/sbxd/api.sock"
+
+static int check_service(struct sbx_ctl *ctl)
+{
+	if (geteuid() != 0 || getenv("SBX_STATE_DIR") || access(SYSTEM_SOCKET, F_OK) < 0)
+		return SBX_CTL_DONE;
+	sbx_err_set(&ctl->err,
+		    "the system's sbxd has a database of its own: runuser -u sbx -- env "
+		    "SBX_STATE_DIR=/var/lib/sbxd SBX_RUNTIME_DIR=/run/sbxd sbxctl token ...; for "
+		    "one that runs as root set SBX_STATE_DIR");
+	return SBX_CTL_NO;
+}
 
 /* --- list --- */
 
@@ -63,8 +79,9 @@ static int run_list(struct sbx_ctl *ctl)
 	};
 	SBX_CLEANUP(sbx_store_closep) struct sbx_store *store = NULL;
 	SBX_CLEANUP(sbx_list_fini) struct sbx_list list = { 0 };
-	int r = sbx_ctl_store(ctl, &store);
+	int r = check_service(ctl);
 
+	r = r == SBX_CTL_DONE ? sbx_ctl_store(ctl, &store) : r;
 	if (r != SBX_CTL_DONE)
 		return r;
 	r = sbx_list_init(&list, ctl, columns, SBX_N_ELEMENTS(columns));
@@ -186,6 +203,7 @@ static int run_add(struct sbx_ctl *ctl)
 	};
 	int r = check(ctl, v, &t);
 
+	r = r == SBX_CTL_DONE ? check_service(ctl) : r;
 	if (r != SBX_CTL_DONE)
 		return r;
 	r = sbx_ctl_store_make(ctl, &store);
@@ -223,8 +241,9 @@ const struct sbx_ctl_command sbx_cmd_token_add = {
 static int run_rm(struct sbx_ctl *ctl)
 {
 	SBX_CLEANUP(sbx_store_closep) struct sbx_store *store = NULL;
-	int r = sbx_ctl_store(ctl, &store);
+	int r = check_service(ctl);
 
+	r = r == SBX_CTL_DONE ? sbx_ctl_store(ctl, &store) : r;
 	if (r != SBX_CTL_DONE)
 		return r;
 	r = store ? sbx_store_token_remove(store, ctl->argv[0], &ctl->err) : SBX_STORE_E_UNKNOWN;
