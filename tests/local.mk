@@ -160,6 +160,7 @@ EXTRA_DIST += \
 	%reldir%/system/test_sbxd_audit.py \
 	%reldir%/system/test_sbxd_core.py \
 	%reldir%/system/test_sbxd_idle.py \
+	%reldir%/system/test_sbxd_kills.py \
 	%reldir%/system/test_sbxd_matrix.py \
 	%reldir%/system/test_sbxd_events.py \
 	%reldir%/system/test_sbxd_rules.py \

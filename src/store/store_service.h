@@ -77,6 +77,9 @@ typedef int (*sbx_store_audit_fn)(const struct sbx_store_audit *a, void *userdat
 int sbx_store_audit_add(struct sbx_store *store, const struct sbx_store_audit *a,
 			struct sbx_err *err, int64_t *ret_id);
 
+/* Takes back the row of a change that was not made. 0 or -errno. */
+int sbx_store_audit_remove(struct sbx_store *store, int64_t id, struct sbx_err *err);
+
 struct sbx_store_audit_filter {
 	int64_t before; /* those with a lower id */
 	const char *principal, *object;

@@ -54,13 +54,13 @@ static void change_fini(struct change *c)
 }
 
 int sbx_audit(struct sbx_call *call, const char *object, const json_t *before, const json_t *after,
-	      struct sbx_err *err)
+	      struct sbx_err *err, int64_t *ret_id)
 {
 	struct change c;
 	int r;
 
 	change_init(&c, call, object, before, after);
-	r = sbx_store_audit_add(call->daemon->store, &c.row, err, NULL);
+	r = sbx_store_audit_add(call->daemon->store, &c.row, err, ret_id);
 	change_fini(&c);
 	return r;
 }

@@ -14,6 +14,7 @@
 #include "daemon/start/job.h"
 #include "daemon/start/secret_files.h"
 #include "daemon/start/start.h"
+#include "store/store_rules.h"
 #include "store/store_service.h"
 #include "sys/process/proc.h"
 
@@ -22,6 +23,7 @@
 struct create {
 	struct sbx_call *call;
 	char id[SBX_ID_LEN + 1];
+	int64_t audit_id;
 };
 
 static void reply_refused(struct sbx_call *call, const struct sbx_start_result *r)
@@ -58,25 +60,20 @@ static void reply_no_unit(struct sbx_call *call, int error)
 			  strerror(error), what);
 }
 
-/* The owner's row goes with a sandbox that was never recorded. */
+/* The rows of a sandbox that was never recorded. */
 static void forget(const struct create *c)
 {
 	struct sbx_store *store = c->call->daemon->store;
 	char found[SBX_ID_LEN + 1];
 	struct sbx_err err = { 0 };
+	int r;
 
-	if (sbx_store_sandbox_find(store, c->id, found, &err) == SBX_STORE_E_UNKNOWN)
-		sbx_store_api_sandbox_remove(store, c->id, &err);
-}
-
-/* Values of variables may be secrets. */
-static void note(const struct create *c)
-{
-	json_t *after = json_copy(c->call->body);
-
-	json_object_del(after, "env");
-	sbx_audit_made(c->call, c->id, NULL, after);
-	json_decref(after);
+	if (sbx_store_sandbox_find(store, c->id, found, &err) != SBX_STORE_E_UNKNOWN)
+		return;
+	r = sbx_store_begin(store, &err);
+	r = r ? r : sbx_store_api_sandbox_remove(store, c->id, &err);
+	r = r ? r : sbx_store_audit_remove(store, c->audit_id, &err);
+	sbx_store_end(store, r, &err);
 }
 
 static void on_started(void *userdata, const struct sbx_start_result *r)
@@ -89,7 +86,6 @@ static void on_started(void *userdata, const struct sbx_start_result *r)
 		forget(c);
 	switch (r->end) {
 	case SBX_START_RUNS:
-		note(c);
 		sbx_text_fit(path, sizeof(path), "/sandboxes/%s", c->id);
 		sbx_reply_header(call, "Location", path);
 		sbx_call_show(call, c->id, 201);
@@ -160,8 +156,21 @@ static char *make_job(struct sbx_call *call)
 	return text;
 }
 
-/* Before the sandbox is there: nobody else sees it in between. False: it was answered. */
-static bool remember(const struct create *c)
+/* Values of variables may be secrets. */
+static int note(struct create *c, struct sbx_err *err)
+{
+	json_t *after = json_copy(c->call->body);
+	int r;
+
+	json_object_del(after, "env");
+	r = sbx_audit(c->call, c->id, NULL, after, err, &c->audit_id);
+	json_decref(after);
+	return r;
+}
+
+/* Its owner and its audit row, before the sandbox is there: nobody else sees it in between, and it
+ * has both also if the service is killed meanwhile. False: it was answered. */
+static bool remember(struct create *c)
 {
 	struct sbx_call *call = c->call;
 	const json_t *timeout = json_object_get(call->body, "timeout");
@@ -177,8 +186,12 @@ static bool remember(const struct create *c)
 		.made_ms = now,
 	};
 	struct sbx_err err = { 0 };
-	int r = sbx_store_api_sandbox_add(call->daemon->store, &row, &err);
+	struct sbx_store *store = call->daemon->store;
+	int r = sbx_store_begin(store, &err);
 
+	r = r ? r : sbx_store_api_sandbox_add(store, &row, &err);
+	r = r ? r : note(c, &err);
+	r = sbx_store_end(store, r, &err);
 	if (r != 0)
 		sbx_call_store_failed(call, r > 0 ? -EEXIST : r, &err);
 	return r == 0;

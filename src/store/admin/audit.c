@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The audit of changes that came through the service. Rows are never changed. */
+/* The audit of changes that came through the service. Rows are never changed;
+ * one may be taken back with the change that it is of. */
 #include "store/sql.h"
 #include "store/store_list.h"
 #include "store/store_service.h"
@@ -46,6 +47,20 @@ int sbx_store_audit_add(struct sbx_store *store, const struct sbx_store_audit *a
 	if (r == 0 && ret_id)
 		*ret_id = sqlite3_last_insert_rowid(store->db);
 	return r;
+}
+
+int sbx_store_audit_remove(struct sbx_store *store, int64_t id, struct sbx_err *err)
+{
+	SBX_AUTO_STMT sqlite3_stmt *stmt = NULL;
+	struct sbx_sql_binder b = { 0 };
+	int r = sbx_sql_prepare(store->db, "DELETE FROM api_audit WHERE id = ?1",
+				"writing the audit", err, &stmt);
+
+	if (r)
+		return r;
+	b.stmt = stmt;
+	sbx_sql_bind_int(&b, id);
+	return sbx_sql_step_done(store->db, stmt, "writing the audit", err);
 }
 
 int sbx_store_audit_page(struct sbx_store *store, const struct sbx_store_audit_filter *filter,

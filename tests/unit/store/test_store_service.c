@@ -219,6 +219,8 @@ static void test_audit(void **state)
 	a.principal = NULL;
 	assert_int_equal(sbx_store_audit_add(store, &a, &f->err, NULL), -EINVAL);
 	assert_string_equal(query(f, "SELECT count(*) FROM api_audit"), "2");
+	assert_int_equal(sbx_store_audit_remove(store, 2, &f->err), 0);
+	assert_string_equal(audit(store, FILTER(.n_max = 0)), "1 5 ci PUT /x/{id} " ID " {} [1];");
 	sbx_store_close(store);
 }
 
