@@ -67,6 +67,7 @@ static struct sbx_live_change *change_new(const struct sbx_live_request *q)
 	if (!c)
 		return NULL;
 	c->what = q->what;
+	c->if_generation = q->if_generation;
 	c->has_air_gapped = q->has_air_gapped;
 	c->air_gapped = q->air_gapped;
 	if (copy_list(q->allow_out, &c->allow, &c->has_allow) == 0 &&
@@ -205,11 +206,28 @@ static void go_to_broker(struct sbx_live_run *l)
 	send_policy(l);
 }
 
+/* Those that were asked for before it have been made. */
+static bool is_of_generation(const struct sbx_live_run *l, struct sbx_live_answer *a)
+{
+	uint64_t wanted = l->first->if_generation, now = l->state.generation;
+
+	if (!wanted || wanted == now)
+		return true;
+	a->code = SBX_LIVE_CHANGED;
+	sbx_err_set(&a->err, "the policy was changed meanwhile: it is of generation %llu",
+		    (unsigned long long)now);
+	return false;
+}
+
 static void begin(struct sbx_live_run *l)
 {
 	struct sbx_live_answer a = { 0 };
 	struct sbx_err err = { 0 };
 
+	if (!is_of_generation(l, &a)) {
+		answer(l, &a);
+		return;
+	}
 	a.code = sbx_live_state_next(l, l->first, &l->next, &a);
 	if (a.code != SBX_LIVE_DONE) {
 		answer(l, &a);

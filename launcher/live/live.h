@@ -57,6 +57,7 @@ struct sbx_live_request {
 	/* Replace the live lists; NULL: as they are. Entries as for --allow and --deny. */
 	const struct sbx_str_list *allow_out, *deny_out;
 	const struct sbx_str_list *add_allow, *add_deny; /* are added; NULL: none */
+	uint64_t if_generation; /* refused if the policy is of another one by then; 0: of any */
 };
 
 enum sbx_live_code {
@@ -64,6 +65,7 @@ enum sbx_live_code {
 	SBX_LIVE_INVALID, /* the request, by err and field: nothing was changed */
 	SBX_LIVE_DENIED,  /* the policy of the host forbids it: nothing was changed */
 	SBX_LIVE_BUSY,	  /* too many changes wait */
+	SBX_LIVE_CHANGED, /* not of if_generation: nothing was changed */
 	SBX_LIVE_GONE,	  /* the sandbox ends */
 	SBX_LIVE_FAILED,  /* by err; nothing was changed, or the sandbox is ended */
 };

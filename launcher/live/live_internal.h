@@ -9,6 +9,7 @@
 struct sbx_live_change {
 	struct sbx_live_change *next;
 	enum sbx_live_what what;
+	uint64_t if_generation;
 	bool has_air_gapped, air_gapped;
 	bool has_allow, has_deny; /* the lists replace */
 	struct sbx_str_list allow, deny, add_allow, add_deny;

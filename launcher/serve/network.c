@@ -62,6 +62,8 @@ static enum sbx_control_code code_of(enum sbx_live_code code)
 		return SBX_CONTROL_DENIED;
 	case SBX_LIVE_BUSY:
 		return SBX_CONTROL_BUSY;
+	case SBX_LIVE_CHANGED:
+		return SBX_CONTROL_CHANGED;
 	case SBX_LIVE_GONE:
 		return SBX_CONTROL_GONE;
 	default:
@@ -111,7 +113,10 @@ void sbx_serve_network(struct sbx_control *c, struct sbx_live_run *live,
 	static const char *const names[] = { "allow_out", "deny_out", "add_allow", "add_deny" };
 	struct sbx_str_list lists[SBX_N_ELEMENTS(names)] = { { 0 } };
 	const json_t *gap = json_object_get(rq->body, "air_gapped");
+	const json_t *generation = json_object_get(rq->body, "generation");
 	struct sbx_live_request request = { .what = SBX_LIVE_NETWORK,
+					    .if_generation =
+						    (uint64_t)json_integer_value(generation),
 					    .has_air_gapped = gap != NULL,
 					    .air_gapped = json_is_true(gap) };
 	const struct sbx_str_list **const members[] = { &request.allow_out, &request.deny_out,

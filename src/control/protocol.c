@@ -18,6 +18,7 @@ static const char *const code_names[] = {
 	[SBX_CONTROL_INVALID] = "invalid", [SBX_CONTROL_DENIED] = "denied",
 	[SBX_CONTROL_UNKNOWN] = "unknown", [SBX_CONTROL_GONE] = "gone",
 	[SBX_CONTROL_BUSY] = "busy",	   [SBX_CONTROL_FAILED] = "failed",
+	[SBX_CONTROL_CHANGED] = "changed",
 };
 _Static_assert(SBX_N_ELEMENTS(code_names) == SBX_N_CONTROL_CODES, "every code has its name");
 

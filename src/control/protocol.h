@@ -28,6 +28,7 @@ enum sbx_control_code {
 	SBX_CONTROL_GONE,	 /* the sandbox is ending */
 	SBX_CONTROL_BUSY,	 /* not now: try again */
 	SBX_CONTROL_FAILED,	 /* tried, and did not succeed */
+	SBX_CONTROL_CHANGED,	 /* it is no longer what the request names */
 	SBX_N_CONTROL_CODES,
 };
 const char *sbx_control_code_str(enum sbx_control_code code); /* "invalid", ... */

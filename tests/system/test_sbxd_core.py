@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -122,6 +123,24 @@ def test_a_live_sandbox_is_seen_and_changed(sbx):
         assert p.wait(20) == 137
         wait_for(lambda: s.get(path)["state"] == "killed")
         s.ask("PUT", path + "/network", {"air_gapped": True}, status=409)
+
+
+def test_one_of_many_changes_of_what_was_seen(sbx):
+    """If-Match: of those who saw the same, one makes the change, however close they are."""
+    sbx.profile("net", NET)
+    with service(sbx) as s, running(sbx, args=["--profile", "net"]):
+        path = f"/sandboxes/{wait_for(lambda: s.get('/sandboxes?state=running')['items'])[0]['id']}/network"
+        for _ in range(5):
+            tag, answers = s.ask("GET", path).headers["ETag"], []
+            threads = [threading.Thread(target=lambda n=n: answers.append((s.ask("PUT", path, {"allow_out": [f"n{n}.test"]}, {"If-Match": tag}), n)))
+                       for n in range(6)]
+            for t in threads:
+                t.start()
+            for t in threads:
+                t.join()
+            assert sorted(a.status for a, _ in answers) == [200] + [412] * 5
+            assert {a.json["code"] for a, _ in answers if a.status == 412} == {"changed"}
+            assert s.get(path)["allow_out"] == [f"n{n}.test" for a, n in answers if a.status == 200]
 
 
 def test_pages_of_sandboxes(sbx):

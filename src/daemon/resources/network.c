@@ -83,8 +83,9 @@ static void on_changed(void *userdata, int result, json_t *answer, const struct 
 	free(c);
 }
 
-/* @was: the sandbox before. */
-static void change(struct sbx_call *call, const json_t *was)
+/* @was: the sandbox before. @generation: the launcher refuses if it has another one by then; 0: any
+ * will do. */
+static void change(struct sbx_call *call, const json_t *was, json_int_t generation)
 {
 	static const char *const keys[] = { "air_gapped", "allow_out", "deny_out", NULL };
 	json_t *request = json_pack("{s:s}", "op", "network");
@@ -97,10 +98,13 @@ static void change(struct sbx_call *call, const json_t *was)
 	}
 	*c = (struct change){ call, state_of(was) };
 	sbx_print_members(request, call->body, keys);
+	if (generation)
+		json_object_set_new(request, "generation", json_integer(generation));
 	sbx_call_ask(call, call->found.params[0], request, on_changed, c);
 }
 
-/* If-Match: the generation is still the one that the caller saw. */
+/* If-Match: the generation is still the one that the caller saw. The launcher looks once more, as
+ * others may ask in between. */
 static void on_compared(void *userdata, int result, json_t *answer, const struct sbx_err *err)
 {
 	struct sbx_call *call = userdata;
@@ -113,7 +117,7 @@ static void on_compared(void *userdata, int result, json_t *answer, const struct
 	}
 	print_etag(now, etag);
 	if (sbx_etag_listed(call->if_match, etag, false))
-		change(call, now);
+		change(call, now, json_integer_value(json_object_get(now, "generation")));
 	else
 		sbx_reply_problem(call, 412, "changed", NULL,
 				  "the policy was changed meanwhile: it is %s now", etag);
@@ -129,6 +133,6 @@ void sbx_put_network(struct sbx_call *call)
 		sbx_call_ask(call, call->found.params[0], json_pack("{s:s}", "op", "show"),
 			     on_compared, call);
 	else
-		change(call, sandbox);
+		change(call, sandbox, 0);
 	json_decref(sandbox);
 }

@@ -88,6 +88,7 @@ void sbx_call_refused(struct sbx_call *call, int result, json_t *answer, const s
 		[SBX_CONTROL_INVALID] = 422, [SBX_CONTROL_DENIED] = 403,
 		[SBX_CONTROL_UNKNOWN] = 404, [SBX_CONTROL_GONE] = 409,
 		[SBX_CONTROL_BUSY] = 409,    [SBX_CONTROL_FAILED] = 502,
+		[SBX_CONTROL_CHANGED] = 412,
 	};
 	enum sbx_control_code code;
 
