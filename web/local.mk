@@ -42,6 +42,7 @@ SBX_WEB_PARTS = \
 	%reldir%/src/parts/format.ts \
 	%reldir%/src/parts/note.tsx \
 	%reldir%/src/parts/plot.tsx \
+	%reldir%/src/parts/reason.tsx \
 	%reldir%/src/parts/table.tsx \
 	%reldir%/src/parts/time.tsx \
 	%reldir%/src/style/base.css \

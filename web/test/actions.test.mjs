@@ -35,7 +35,7 @@ test("a sandbox is killed after a question", () =>
 		assert.equal(asked("DELETE", `/sandboxes/${ID}`).length, 0);
 		await page.getByRole("button", { name: `Kill ${ID}` }).click();
 		await page.getByRole("dialog").getByRole("button", { name: "Kill it" }).click();
-		await page.getByRole("link", { name: ID }).waitFor({ state: "detached" });
+		await page.getByRole("link", { name: ID, exact: true }).waitFor({ state: "detached" });
 		assert.equal(asked("DELETE", `/sandboxes/${ID}`).length, 1);
 	}));
 

@@ -15,8 +15,10 @@ const trouble = [];
 page.on("console", (m) => m.type() === "error" && trouble.push(m.text()));
 page.on("pageerror", (error) => trouble.push(String(error)));
 
-// The accessible name is the whole one.
-const control = (role, name) => page.getByRole(role, { name, exact: true });
+// In the dialog, where one is open. The accessible name is the whole one.
+const scope = async () => ((await page.locator("dialog").count()) > 0 ? page.locator("dialog") : page);
+const control = async (role, name) => (await scope()).getByRole(role, { name, exact: true });
+const field = async (label) => (await scope()).getByLabel(label, { exact: true });
 
 // The link, in another tab for a moment.
 async function tab(url) {
@@ -30,7 +32,7 @@ async function look(width, colorScheme) {
 	await page.emulateMedia({ colorScheme });
 }
 
-const ANSWERS = ["state", "text", "script", "trouble", "count", "named", "axe", "excess", "focused"];
+const ANSWERS = ["state", "text", "script", "trouble", "count", "named", "value", "axe", "excess", "focused"];
 
 const commands = {
 	tab,
@@ -40,7 +42,7 @@ const commands = {
 	press: (key) => page.keyboard.press(key),
 	type: (text) => page.keyboard.type(text),
 	focused: () => page.evaluate(() => document.activeElement.ariaLabel ?? document.activeElement.textContent),
-	named: (role, name) => control(role, name).count(),
+	named: async (role, name) => (await control(role, name)).count(),
 	settle: async () => {
 		await page.waitForFunction(() => document.querySelector("h1") && !document.querySelector(".loading"));
 		await page.waitForTimeout(300);
@@ -48,11 +50,12 @@ const commands = {
 	count: (text) => page.getByText(text).count(),
 	open: (url) => page.goto(url),
 	view: (hash) => page.goto(page.url().split("#")[0] + hash),
-	click: (role, name) => control(role, name).click(),
-	fill: (label, text) => page.getByLabel(label, { exact: true }).fill(text),
+	click: async (role, name) => (await control(role, name)).click(),
+	fill: async (label, text) => (await field(label)).fill(text),
+	value: async (label) => (await field(label)).inputValue(),
 	see: (text) => page.getByText(text).first().waitFor(),
 	gone: (text) => page.getByText(text).first().waitFor({ state: "detached" }),
-	state: (role, name, attribute) => control(role, name).getAttribute(attribute),
+	state: async (role, name, attribute) => (await control(role, name)).getAttribute(attribute),
 	text: () => page.locator("main").innerText(),
 	script: (text) => page.evaluate(text),
 	trouble: () => trouble,

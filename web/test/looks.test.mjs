@@ -38,6 +38,25 @@ for (const [look, options] of Object.entries(LOOKS))
 			}));
 
 for (const [look, options] of Object.entries(LOOKS))
+	test(`the dialogs, ${look}`, () =>
+		visit(usualState(), options, async (visit) => {
+			const { page } = visit;
+			await visit.open("#/rules/shop");
+			await page.getByRole("button", { name: "Edit rule 1", exact: true }).click();
+			await page.getByRole("dialog").getByRole("button", { name: "Explain" }).click();
+			await page.waitForSelector("text=the draft decides");
+			await visit.axe("rule dialog");
+			await visit.fits("rule dialog");
+			await visit.shot(`dialog-rule-${look}`);
+			await visit.open("#/refusals");
+			await page.getByRole("button", { name: "Allow … telemetry.example.org" }).click();
+			await page.waitForSelector("text=the draft decides");
+			await visit.axe("draft");
+			await visit.fits("draft");
+			await visit.shot(`dialog-draft-${look}`);
+		}));
+
+for (const [look, options] of Object.entries(LOOKS))
 	test(`an empty installation says what to run, ${look}`, () =>
 		visit(emptyState(), options, async (visit) => {
 			await visit.open();

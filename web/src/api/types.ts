@@ -85,6 +85,7 @@ export interface Sandbox {
 	flows?: Flow[];
 	limits?: Record<string, Limit | string>;
 	selftest?: Probe[];
+	wall_left_ms?: number | null; // until it is ended; null: there is no such time
 	ruleset?: string | null;
 }
 

@@ -5,10 +5,20 @@ import { href } from "../app/route";
 import { Badge } from "./badge";
 import { Foreign } from "./foreign";
 import { bytes, count, destination } from "./format";
+import { Reason } from "./reason";
 import { Table, type Column } from "./table";
 import { Clock } from "./time";
 
-export function Destination({ name, ip, port }: { name: string | null; ip: string | null; port: number | null }) {
+interface DestinationProps {
+	name: string | null;
+	ip: string | null;
+	port: number | null;
+	protocol: string | null;
+}
+
+// A name that DNS was asked for has no port yet: 53 is that of the resolver.
+export function Destination({ name, ip, port: given, protocol }: DestinationProps) {
+	const port = protocol === "dns" ? null : given;
 	return (
 		<>
 			<Foreign text={destination(name || ip, port)} class="code" />
@@ -26,21 +36,13 @@ function columns(withSandbox: boolean): Column<EgressEvent>[] {
 			wide: true,
 			cell: (e) => (
 				<>
-					<Destination name={e.name} ip={e.ip} port={e.port} />
+					<Destination name={e.name} ip={e.ip} port={e.port} protocol={e.protocol} />
 					{e.request ? <Foreign text={e.request} class="code below" /> : null}
 				</>
 			),
 		},
 		{ head: "Protocol", cell: (e) => e.protocol },
-		{
-			head: "Reason",
-			cell: (e) => (
-				<>
-					{e.reason.replaceAll("_", " ")}
-					{e.rule ? <Foreign text={e.rule} class="code below" /> : null}
-				</>
-			),
-		},
+		{ head: "Reason", cell: (e) => <Reason reason={e.reason} rule={e.rule} /> },
 		withSandbox
 			? {
 					head: "Sandbox",

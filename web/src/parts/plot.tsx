@@ -35,8 +35,9 @@ function colour(name: string): string {
 // Bars stand on their times: half a step more on either side.
 function span(props: PlotProps, min: number, max: number): [number, number] {
 	if (props.times.length === 0) return [Date.now() / 1000 - (props.seconds ?? 60), Date.now() / 1000];
-	if (props.seconds) return [Math.min(min, max - props.seconds), max];
 	const [first = min, second = max] = props.times;
+	const last = props.times.at(-1) ?? max; // of one time, uPlot makes a day
+	if (props.seconds) return [Math.min(first, last - props.seconds), last];
 	const half = props.bars ? (second - first) / 2 : 0;
 	return [min - half, max + half];
 }

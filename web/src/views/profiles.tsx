@@ -14,7 +14,6 @@ const COLUMNS: Column<Profile>[] = [
 		wide: true,
 		cell: (p) => (p.error ? <Foreign text={p.error} /> : <Foreign text={p.description} />),
 	},
-	{ head: "File", cell: (p) => <Foreign text={p.file} class="code" /> },
 ];
 
 function ProfileView({ name }: { name: string }) {
@@ -33,6 +32,9 @@ function ProfileView({ name }: { name: string }) {
 				<>
 					<p>
 						<Foreign text={data.description} />
+					</p>
+					<p class="muted">
+						File <Foreign text={data.file} class="code" />
 					</p>
 					<p>
 						<a class="button" href={href("explain", null, { profile: name })}>

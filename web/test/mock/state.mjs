@@ -106,6 +106,7 @@ const detail = {
 		{ probe: "direct connection", ok: true, detail: "refused: Network is unreachable" },
 		{ probe: "metadata service", ok: true, detail: "refused" },
 	],
+	wall_left_ms: 3_200_000,
 	ruleset: "table inet sbx {\n\tchain output {\n\t\ttype filter hook output priority 0; policy drop;\n\t}\n}\n",
 };
 

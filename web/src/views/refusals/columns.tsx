@@ -2,10 +2,10 @@
 import type { ComponentChildren } from "preact";
 import type { Denial, DenialsBy } from "../../api/types";
 import { href } from "../../app/route";
-import { Lock } from "../../parts/badge";
 import { Foreign } from "../../parts/foreign";
 import { count } from "../../parts/format";
 import { Destination } from "../../parts/events";
+import { isForRules, Reason } from "../../parts/reason";
 import type { Column } from "../../parts/table";
 import { Clock } from "../../parts/time";
 
@@ -29,6 +29,9 @@ function keyCell(by: DenialsBy, d: Denial): ComponentChildren {
 	return <Foreign text={d.key} class="code" />;
 }
 
+// A name that DNS was asked for has no port yet.
+export const portOf = (d: Denial) => (d.last_protocol === "dns" ? null : d.last_port);
+
 interface Ways {
 	eventsOf: (d: Denial) => string;
 	othersOf: (by: DenialsBy) => string;
@@ -51,20 +54,21 @@ function Events({ denial: d, by, ways }: { denial: Denial; by: DenialsBy; ways: 
 	);
 }
 
-// No rule lifts a floor: there is nothing to allow, and Explain says why.
+// No rule lifts a floor or an air gap: there is nothing to allow, and Explain says why. Nor does it mend a connection.
 function Allow({ denial: d, draftOf }: { denial: Denial; draftOf: NonNullable<Ways["draftOf"]> }) {
 	const host = d.last_name || d.last_ip;
 	if (!host) return null;
-	if (d.last_reason !== "floor")
+	if (isForRules(d.last_reason))
 		return (
 			<button type="button" aria-label={`Allow … ${host}`} onClick={() => draftOf(d)}>
 				Allow …
 			</button>
 		);
+	if (d.last_reason !== "floor" && d.last_reason !== "air_gap") return null;
 	return (
 		<a
 			class="button"
-			href={href("explain", null, { host, port: d.last_port, protocol: d.last_protocol })}
+			href={href("explain", null, { host, port: portOf(d), protocol: d.last_protocol })}
 			aria-label={`Explain ${host}`}
 		>
 			Explain
@@ -75,26 +79,21 @@ function Allow({ denial: d, draftOf }: { denial: Denial; draftOf: NonNullable<Wa
 export function denialColumns(by: DenialsBy, ways: Ways): Column<Denial>[] {
 	const last: Column<Denial> = {
 		head: by === "name" ? "Last address" : by === "ip" ? "Last name" : "Last destination",
-		cell: (d) => (
-			<Destination
-				name={by === "name" ? null : d.last_name}
-				ip={by === "ip" && d.last_name ? null : d.last_ip}
-				port={d.last_port}
-			/>
-		),
+		cell: (d) =>
+			by === "name" && d.last_protocol === "dns" ? (
+				"none: DNS refused the name"
+			) : (
+				<Destination
+					name={by === "name" ? null : d.last_name}
+					ip={by === "ip" && d.last_name ? null : d.last_ip}
+					port={d.last_port}
+					protocol={d.last_protocol}
+				/>
+			),
 	};
 	const reason: Column<Denial> = {
 		head: "Why",
-		cell: (d) => (
-			<>
-				{d.last_reason === "floor" ? (
-					<Lock label="floor: no rule lifts it" />
-				) : (
-					(d.last_reason ?? "–").replaceAll("_", " ")
-				)}
-				{d.last_rule ? <Foreign text={d.last_rule} class="code below" /> : null}
-			</>
-		),
+		cell: (d) => <Reason reason={d.last_reason} rule={d.last_rule} />,
 	};
 	return [
 		{ head: HEADS[by], title: true, wide: true, cell: (d) => keyCell(by, d) },

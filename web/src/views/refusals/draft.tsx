@@ -12,6 +12,7 @@ import { Suggestions, TextField } from "../../parts/field";
 import { destination } from "../../parts/format";
 import { ProblemNote } from "../../parts/note";
 import { followedText } from "../rules/table";
+import { portOf } from "./columns";
 
 // The sandbox of the row's newest refusal: its policy is asked about. null: it is not known any more.
 async function newestOf(denial: Denial, by: DenialsBy): Promise<{ sandbox: Sandbox | null }> {
@@ -21,7 +22,6 @@ async function newestOf(denial: Denial, by: DenialsBy): Promise<{ sandbox: Sandb
 	return { sandbox: await get<Sandbox>(`/sandboxes/${segment(event.sandbox_id)}`).catch(() => null) };
 }
 
-const AIR_GAP = "The sandbox was air-gapped or offline. There a rule opens nothing: its live list does, or the switch.";
 const NO_WORKSPACE =
 	"The sandbox runs without a workspace: a rule of one holds for the next runs with --workspace, not for it.";
 
@@ -45,9 +45,9 @@ function Saved({ text, workspace, onClose }: { text: string; workspace: string; 
 
 export function Draft({ denial, by, onClose }: { denial: Denial; by: DenialsBy; onClose: () => void }) {
 	const host = denial.last_name || denial.last_ip || "";
-	const port = denial.last_port ?? 443;
+	const port = portOf(denial) ?? 443;
 	const protocol = denial.last_protocol === "udp" ? "udp" : "tcp";
-	const [pattern, setPattern] = useState(destination(host, port) + (protocol === "udp" ? "/udp" : ""));
+	const [pattern, setPattern] = useState(destination(host, portOf(denial)) + (protocol === "udp" ? "/udp" : ""));
 	const [workspace, setWorkspace] = useState(by === "workspace" ? (denial.key ?? "") : "");
 	const [note, setNote] = useState("");
 	const [saved, setSaved] = useState("");
@@ -85,7 +85,6 @@ export function Draft({ denial, by, onClose }: { denial: Denial; by: DenialsBy; 
 			) : (
 				<form onSubmit={submit}>
 					<p>This is a draft: nothing changes before you add it.</p>
-					{denial.last_reason === "air_gap" ? <p class="note">{AIR_GAP}</p> : null}
 					{sandbox && !sandbox.workspace ? <p class="note">{NO_WORKSPACE}</p> : null}
 					<div class="fields">
 						<TextField

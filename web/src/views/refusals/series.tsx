@@ -25,6 +25,7 @@ function filled(series: readonly Point[], seconds: number, step: number): { time
 export function OverTime(props: { series: readonly Point[]; seconds: number; step: number }) {
 	const { series, seconds, step } = props;
 	const { times, values } = useMemo(() => filled(series, seconds, step), [series, seconds, step]);
+	const bars = useMemo(() => values.map((n) => n || null), [values]);
 	const total = values.reduce((sum, n) => sum + n, 0);
 	const each = step === 60 ? "a minute" : "an hour";
 	return (
@@ -34,7 +35,7 @@ export function OverTime(props: { series: readonly Point[]; seconds: number; ste
 				label={`Refusals over time: ${count(total)} in all, at most ${count(Math.max(...values))} in ${each}`}
 				name="Refusals"
 				times={times}
-				values={values}
+				values={bars}
 				format={(n) => (Number.isInteger(n) ? count(n) : "")}
 			/>
 		</Panel>

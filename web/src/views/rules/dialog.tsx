@@ -51,9 +51,9 @@ export function RuleDialog({ workspace, rule, onClose, onDone }: Props) {
 						<option value="deny">deny</option>
 					</ChoiceField>
 					{rule ? null : (
-						<ChoiceField label="Of" value={type} onChange={setType}>
-							<option value="network">the network</option>
-							<option value="tool">a tool</option>
+						<ChoiceField label="Kind" value={type} onChange={setType}>
+							<option value="network">network</option>
+							<option value="tool">tool</option>
 						</ChoiceField>
 					)}
 					<TextField

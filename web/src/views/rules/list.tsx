@@ -44,7 +44,7 @@ function AddWorkspace({ onDone }: { onDone: () => void }) {
 		});
 	};
 	return (
-		<form onSubmit={submit}>
+		<form class="apart" onSubmit={submit}>
 			<div class="filters">
 				<TextField label="New workspace" value={name} onInput={setName} required />
 				<button type="submit" disabled={action.busy}>
@@ -62,6 +62,10 @@ function WorkspaceList() {
 	return (
 		<>
 			<h1 tabIndex={-1}>Rules</h1>
+			<p>
+				A workspace is a name that runs have in common: <code>sbx-run --workspace NAME</code>. Its rules
+				hold for all of them, at once also for those that run already.
+			</p>
 			<Panel title="Workspaces">
 				<ProblemNote problem={problem} />
 				{data ? (
@@ -70,7 +74,7 @@ function WorkspaceList() {
 						columns={COLUMNS}
 						rows={data}
 						keyOf={(w) => w.name}
-						empty="There is no workspace. A run with --workspace NAME is judged by the rules of NAME."
+						empty="There is no workspace yet."
 					/>
 				) : problem ? null : (
 					<Loading what="workspaces" />

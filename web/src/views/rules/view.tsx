@@ -43,9 +43,8 @@ export function WorkspaceRules({ workspace }: { workspace: string }) {
 				Rules of <Foreign text={workspace} />
 			</h1>
 			<p>
-				They hold for the sandboxes that run with <code>--workspace {workspace}</code>, above the live lists
-				and the profile: of the rules that match, the lowest priority decides. A floor comes before all of
-				them, and none lifts it.
+				They hold for the sandboxes of this workspace, above their live lists and profiles. Of the rules that
+				match, the lowest priority decides. A floor comes before all rules, and no rule lifts it.
 			</p>
 			<div class="beside">
 				<div>

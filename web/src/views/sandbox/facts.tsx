@@ -6,7 +6,7 @@ import type { Sandbox } from "../../api/types";
 import { href } from "../../app/route";
 import { Badge } from "../../parts/badge";
 import { Foreign } from "../../parts/foreign";
-import { commandLine, count } from "../../parts/format";
+import { commandLine, count, span } from "../../parts/format";
 import { ProblemNote } from "../../parts/note";
 import { Age, Clock } from "../../parts/time";
 
@@ -100,7 +100,7 @@ export function Facts({
 			</Fact>
 			{s.live ? (
 				<Fact name="Ends at the latest" whole>
-					{s.timeout_at ? <Clock at={s.timeout_at} /> : "no time is set"}{" "}
+					{typeof s.wall_left_ms === "number" ? `in ${span(s.wall_left_ms / 1000)}` : "no time is set"}{" "}
 					{mayChange ? <Timeout sandbox={s} reload={reload} /> : null}
 				</Fact>
 			) : null}

@@ -10,7 +10,7 @@ import { Age } from "../../parts/time";
 const since = (f: Flow) => f.since ?? (f.since_ms ? new Date(f.since_ms).toISOString() : null);
 
 const COLUMNS: Column<Flow>[] = [
-	{ head: "Destination", wide: true, cell: (f) => <Destination name={f.name} ip={f.ip} port={f.port} /> },
+	{ head: "Destination", wide: true, cell: (f) => <Destination {...f} /> },
 	{ head: "Protocol", cell: (f) => f.protocol },
 	{ head: "Out", numeric: true, cell: (f) => bytes(f.bytes_out) },
 	{ head: "In", numeric: true, cell: (f) => bytes(f.bytes_in) },

@@ -57,6 +57,10 @@ export function NetworkPanel({
 
 	return (
 		<Panel title="Live lists">
+			<p class="muted">
+				For this sandbox alone, until it ends: above its profile, below floors and rules. Flows that are no
+				longer allowed are cut.
+			</p>
 			<form onSubmit={submit}>
 				<div class="fields">
 					<label>

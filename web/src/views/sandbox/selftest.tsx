@@ -12,8 +12,8 @@ type Row = Probe & { key: string; times: number };
 const COLUMNS: Column<Row>[] = [
 	{ head: "Probe", title: true, cell: (p) => p.probe.replaceAll("_", " ") },
 	{ head: "Result", cell: (p) => <Badge word={p.ok ? "passed" : "failed"} /> },
-	{ head: "Detail", wide: true, cell: (p) => <Foreign text={p.detail} /> },
 	{ head: "Times", numeric: true, cell: (p) => count(p.times) },
+	{ head: "Detail", wide: true, cell: (p) => <Foreign text={p.detail} /> },
 ];
 
 function together(probes: readonly Probe[]): Row[] {
@@ -29,6 +29,7 @@ export function SelftestPanel({ sandbox }: { sandbox: Sandbox }) {
 	if (!Array.isArray(sandbox.selftest)) return null;
 	return (
 		<Panel title="Self-test">
+			<p class="muted">Tried inside, before the command ran: each of these had to fail, or work, as it says.</p>
 			<Table
 				caption="Self-test"
 				columns={COLUMNS}

@@ -73,7 +73,12 @@ export function UsagePanel({ sandbox }: { sandbox: Sandbox }) {
 				<Figure
 					name="Memory"
 					now={bytes(data?.memory_bytes)}
-					more={`at most ${bytes(data?.memory_peak_bytes)}${memory ? `, limit ${bytes(memory)}` : ""}`}
+					more={[
+						data?.memory_peak_bytes && `at most ${bytes(data.memory_peak_bytes)}`,
+						memory && `limit ${bytes(memory)}`,
+					]
+						.filter(Boolean)
+						.join(", ")}
 					limit={memory}
 					times={series.times}
 					values={series.memory}
@@ -89,7 +94,9 @@ export function UsagePanel({ sandbox }: { sandbox: Sandbox }) {
 				/>
 			</div>
 			<p class="muted">
-				{count(data?.pids)} processes, {bytes(data?.disk_bytes)} on disk
+				{count(data?.pids)} threads
+				{typeof data?.disk_bytes === "number" ? `, ${bytes(data.disk_bytes)} on disk` : null}
+				{data?.cpu_us === null ? ". CPU is not measured: this sandbox has no control group of its own" : null}
 			</p>
 		</Panel>
 	);

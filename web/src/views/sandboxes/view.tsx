@@ -59,6 +59,10 @@ export function SandboxesView({ route }: { route: Route }) {
 	return (
 		<>
 			<h1 tabIndex={-1}>Sandboxes</h1>
+			<p>
+				Commands that run apart from this host, each with a policy. The air gap cuts every connection of one and
+				refuses new ones; <em>Refused</em> counts those that its policy did not let through since its start.
+			</p>
 			<form class="filters" onSubmit={(event) => event.preventDefault()}>
 				<label>
 					State
