@@ -31,7 +31,7 @@ struct sbx_options {
 	size_t n_allow, n_deny, n_secrets, n_publish, n_env, n_limits, n_tmpfs, n_devices;
 	const char **allow, **deny, **secrets, **publish, **env, **limits, **tmpfs, **devices;
 	bool air_gap, overlay, scratch, cache, wait, wait_all, dry_run, gc, list_profiles, refusals;
-	bool learn_allow, learn_force;
+	bool learn_allow, learn_force, named_profile;
 	bool quiet, help, version;
 	int verbose;
 	int argc;

@@ -100,7 +100,11 @@ static int load_profile(struct sbx_plan *p, struct sbx_err_list *errs)
 	size_t n = 0;
 	int r;
 
-	if (sbx_options_profile_is_file(name)) {
+	if (sbx_options_profile_is_file(name) && p->options->named_profile) {
+		sbx_err_set(&err,
+			    "profile: '%s' is a file, and --named-profile asks for a name", name);
+		r = 1;
+	} else if (sbx_options_profile_is_file(name)) {
 		r = sbx_config_read(name, p->facts, SBX_CONFIG_USER, &text, &n, &err);
 		if (r == 1)
 			sbx_err_set_at(&err, name, 0, 0, "there is no such profile");

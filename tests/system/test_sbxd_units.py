@@ -4,6 +4,7 @@ tests/vm has the same with systemd itself."""
 import contextlib
 import http.client
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -305,6 +306,27 @@ def test_an_id_twice(sbx, clean):
     with asked(sbx, line) as (c, other):
         assert c.recv(64) == b"2\n"
     assert len(sbx.rows("SELECT * FROM sandbox")) == 1
+
+
+def test_a_profile_of_the_jobs_own(sbx, clean):
+    """Its secrets could be commands, which run outside: a service that was taken over does not get them."""
+    marker, path = os.path.join(sbx.state, "made"), os.path.join(sbx.state, "own.yaml")
+    with open(path, "w") as f:
+        f.write("network: {mode: fetch, allow: [files.test]}\n"
+                f"secrets: [{{name: X, hosts: files.test, from: {{command: [sh, -c, 'echo xxxxxxxxxxxxxxxx; touch {marker}']}}}}]\n")
+    os.chown(path, sbx.world.user.pw_uid, sbx.world.user.pw_gid)
+    for profile in path, "own.yaml", "./own":
+        directory = job(sbx, body=f"profile: {profile}\nscratch: true\ncommand: ['true']\n")
+        with asked(sbx, ID.encode() + b"\n") as (c, p):
+            assert c.recv(64) == b"0\n"
+            assert p.wait(30) == 0
+        with open(os.path.join(directory, "output." + "0" * 16), "rb") as f:
+            assert b"--named-profile" in f.read()
+        assert not os.path.exists(marker)
+        shutil.rmtree(directory)
+    r = sbx.run(["--profile", path, "--scratch"], ["true"])
+    assert r.rc == 0, r
+    assert os.path.exists(marker)  # the twin
 
 
 def test_nothing_starts_for_nobody(sbx, clean):

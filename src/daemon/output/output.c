@@ -203,7 +203,8 @@ static void tell_manager(const struct output *o)
 
 _Noreturn static void be_command(const struct output *o, const char *program, int out, int err)
 {
-	const char *const argv[] = { "sbx-run", "-q", "--job", o->job, "--id", o->id, NULL };
+	const char *const argv[] = { "sbx-run", "-q",	 "--named-profile", "--job",
+				     o->job,	"--id", o->id,		    NULL };
 	int fds[3] = { open("/dev/null", O_RDONLY | O_CLOEXEC), out, err };
 	static const int numbers[3] = { 0, 1, 2 };
 	sigset_t none;

@@ -5,6 +5,7 @@ import http.client
 import json
 import os
 import pwd
+import shutil
 import signal
 import socket
 import sqlite3
@@ -246,11 +247,41 @@ def test_the_units_are_what_systemd_takes(system):
     assert figure <= 5.0, out
 
 
+def test_no_more_than_there_may_be(system):
+    drop_in = "/run/systemd/system/sbx-sandbox.socket.d"
+    os.makedirs(drop_in)
+    with open(drop_in + "/max.conf", "w", encoding="ascii") as f:
+        f.write("[Socket]\nMaxConnections=2\n")
+    run("systemctl", "daemon-reload")
+    try:
+        assert run("systemctl", "restart", "sbx-sandbox.socket").returncode == 0
+        one, two = start(system), start(system)
+        answer = start(system, status=503)
+        assert answer["code"] == "no_unit" and "too many run" in answer["detail"], answer
+        delete(system, one)
+        delete(system, two, start(system))
+    finally:
+        shutil.rmtree(drop_in)
+        run("systemctl", "daemon-reload")
+
+
 def test_tokens(system):
-    """The database is the service's user's: that user makes tokens, before the service's first start too."""
-    made = run(*AS_SBX, f"{PREFIX}/bin/sbxctl", "token", "add", "ci", "--role", "viewer")
-    assert made.returncode == 0, made
+    """The database is the service's user's, who makes the tokens: before the service's first start, too."""
+    run("systemctl", "stop", "sbxd.service")
+    for name in os.listdir(STATE):
+        path = os.path.join(STATE, name)
+        shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
+    sbxctl = [f"{PREFIX}/bin/sbxctl", "token"]
+    made = run(*AS_SBX, *sbxctl, "add", "ci", "--role", "viewer")
+    assert made.returncode == 0 and made.stdout, made
     assert [t["name"] for t in ask(system, "/tokens")[1]["items"]] == ["ci"]
     for name in os.listdir(STATE):
         assert os.stat(os.path.join(STATE, name)).st_uid == pwd.getpwnam("sbx").pw_uid
-    assert run(*AS_SBX, f"{PREFIX}/bin/sbxctl", "token", "rm", "ci").returncode == 0
+    for argv in ["add", "x", "--role", "viewer"], ["list"], ["rm", "ci"]:
+        r = run(*sbxctl, *argv)
+        assert r.returncode == 1 and r.stdout == "" and "runuser -u sbx -- env SBX_STATE_DIR=/var/lib/sbxd" in r.stderr, r
+    r = run("env", *AS_SBX[5:], *sbxctl, "add", "x", "--role", "viewer")
+    assert r.returncode != 0 and "run this as that user" in r.stderr, r
+    assert ask(system, "/tokens", "POST", {"name": "root", "role": "viewer"})[0] == 201
+    assert run(*AS_SBX, *sbxctl, "rm", "ci").returncode == 0
+    assert run("env", "SBX_STATE_DIR=/var/lib/sbx", *sbxctl, "list").returncode == 0
