@@ -214,6 +214,7 @@ noinst_LIBRARIES += %reldir%/libsbx-record.a
 	%reldir%/record/outcome.h \
 	%reldir%/record/receipt.c \
 	%reldir%/record/receipt.h \
+	%reldir%/record/live_lists.c %reldir%/record/live_lists.h \
 	%reldir%/record/record.c \
 	%reldir%/record/record.h \
 	%reldir%/record/record_events.c \

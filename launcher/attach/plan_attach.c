@@ -518,7 +518,7 @@ static int gather(struct sbx_attach_builder *b, bool air_gap, struct sbx_err *er
 	const struct sbx_net_list *deny = &b->profile->network.deny;
 	size_t n_max = allow->n + deny->n + 1, n_allowed = 0, n_own;
 
-	n_max += live ? live->allow.n + live->deny.n : 0;
+	n_max += live ? live->allow.n + live->deny.n + live->rules.n : 0;
 	n_max += rules ? rules->n : 0;
 	b->entries = calloc(n_max, sizeof(*b->entries));
 	if (!b->entries)
@@ -533,6 +533,9 @@ static int gather(struct sbx_attach_builder *b, bool air_gap, struct sbx_err *er
 	if (live) {
 		take_list(b, &live->allow, true, false, true);
 		take_list(b, &live->deny, false, false, false);
+		for (size_t i = 0; i < live->rules.n; i++)
+			take_entry(b, &live->rules.v[i].entry,
+				   live->rules.v[i].action == SBX_ALLOW, false, true);
 	}
 	b->only_profile = b->n_entries == n_own;
 	for (size_t i = 0; i < b->n_entries; i++)

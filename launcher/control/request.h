@@ -47,7 +47,7 @@ struct sbx_control_field {
 	bool required;
 };
 
-#define SBX_CONTROL_FIELDS_MAX 6
+#define SBX_CONTROL_FIELDS_MAX 8
 
 struct sbx_control_op {
 	const char *name;

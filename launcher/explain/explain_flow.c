@@ -251,8 +251,8 @@ static int lists(const struct sbx_net_entry *from, struct sbx_span **ret_spans,
 	return 0;
 }
 
-static int judge_request(const struct flow *f, const struct sbx_net_entry *from,
-			 struct sbx_explained *e)
+static void judge_by(const struct flow *f, const struct sbx_http_entry *entry,
+		     struct sbx_explained *e)
 {
 	const char *method = f->asked->method ? f->asked->method : "GET";
 	const char *path = f->asked->path ? f->asked->path : "/";
@@ -260,6 +260,23 @@ static int judge_request(const struct flow *f, const struct sbx_net_entry *from,
 		.method = sbx_span_str(method),
 		.target = sbx_span_str(path),
 	};
+	struct sbx_http_verdict v;
+
+	e->allowed = sbx_http_judge_access(entry, f->name, &request, &v);
+	if (e->allowed) {
+		sbx_text_cut(e->why, sizeof(e->why), "%s %s is allowed by the entry '%.*s'", method,
+			     path, (int)entry->text.n, (const char *)entry->text.p);
+		return;
+	}
+	sbx_text_cut(e->reason, sizeof(e->reason), "%s", sbx_reason_str(v.reason));
+	sbx_text_cut(e->why, sizeof(e->why), "%s", v.text);
+	e->n_changes = 0;
+}
+
+/* By an entry of the profile. */
+static int judge_request(const struct flow *f, const struct sbx_net_entry *from,
+			 struct sbx_explained *e)
+{
 	char target[SBX_HOSTNAME_MAX + 3];
 	struct sbx_http_entry entry = {
 		.text = sbx_span_str(from->text),
@@ -269,23 +286,31 @@ static int judge_request(const struct flow *f, const struct sbx_net_entry *from,
 		.max_request_bytes = from->max_request_bytes,
 	};
 	SBX_AUTO_FREE struct sbx_span *spans = NULL;
-	struct sbx_http_verdict v;
 	int r = lists(from, &spans, &entry);
 
 	if (r < 0)
 		return r;
-	e->allowed = sbx_http_judge_access(&entry, f->name, &request, &v);
-	if (e->allowed) {
-		sbx_text_cut(e->why, sizeof(e->why), "%s %s is allowed by the entry '%s'", method,
-			     path, from->text);
-		return 0;
-	}
-	sbx_text_cut(e->reason, sizeof(e->reason), "%s", sbx_reason_str(v.reason));
-	sbx_text_cut(e->why, sizeof(e->why), "%s", v.text);
-	e->n_changes = 0;
-	sbx_explained_change_add(e,
-				 "network.allow: {host: %s, access: {methods: [%s], paths: [%s]}}",
-				 target, method, path);
+	judge_by(f, &entry, e);
+	if (!e->allowed)
+		sbx_explained_change_add(
+			e, "network.allow: {host: %s, access: {methods: [%s], paths: [%s]}}",
+			target, f->asked->method ? f->asked->method : "GET",
+			f->asked->path ? f->asked->path : "/");
+	return 0;
+}
+
+/* By a live rule. */
+static int judge_live(const struct flow *f, struct sbx_explained *e)
+{
+	struct sbx_http_entry entry;
+	int r = sbx_http_entry_live(
+		sbx_span_str(sbx_policy_rule_text(f->policy, f->verdict.rule)),
+		sbx_span_str(f->name), sbx_span_str(f->verdict.requests), &entry);
+
+	if (r < 0)
+		return r;
+	judge_by(f, &entry, e);
+	sbx_http_entry_fini(&entry);
 	return 0;
 }
 
@@ -312,6 +337,8 @@ static int explain_request(const struct flow *f, struct sbx_explained *e)
 			     "matter");
 		return 0;
 	}
+	if (f->verdict.terminate == SBX_TERMINATE_LIVE)
+		return judge_live(f, e);
 	entry = terminated_entry(f->profile, f->verdict.terminate);
 	if (!entry) { /* our bug: nothing unclear is allowed */
 		e->allowed = false;

@@ -26,7 +26,8 @@ struct sbx_options {
 	const char *profile; /* default "default" */
 	const char *workspace, *analysis_id, *id, *chdir, *hostname, *user, *receipt, *keep, *learn;
 	const char *root, *home;
-	size_t n_binds;
+	size_t n_binds, n_live_allow, n_live_deny, n_live_rules;
+	const char **live_allow, **live_deny, **live_rules; /* the live lists at the start */
 	struct sbx_bind_option *binds;
 	size_t n_allow, n_deny, n_secrets, n_publish, n_env, n_limits, n_tmpfs, n_devices;
 	const char **allow, **deny, **secrets, **publish, **env, **limits, **tmpfs, **devices;

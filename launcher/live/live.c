@@ -50,6 +50,7 @@ static void change_free(struct sbx_live_change *c)
 	sbx_str_list_fini(&c->deny);
 	sbx_str_list_fini(&c->add_allow);
 	sbx_str_list_fini(&c->add_deny);
+	sbx_str_list_fini(&c->rules);
 	free(c);
 }
 
@@ -73,7 +74,8 @@ static struct sbx_live_change *change_new(const struct sbx_live_request *q)
 	if (copy_list(q->allow_out, &c->allow, &c->has_allow) == 0 &&
 	    copy_list(q->deny_out, &c->deny, &c->has_deny) == 0 &&
 	    copy_list(q->add_allow, &c->add_allow, NULL) == 0 &&
-	    copy_list(q->add_deny, &c->add_deny, NULL) == 0)
+	    copy_list(q->add_deny, &c->add_deny, NULL) == 0 &&
+	    copy_list(q->rules, &c->rules, &c->has_rules) == 0)
 		return c;
 	change_free(c);
 	return NULL;

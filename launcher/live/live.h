@@ -58,6 +58,7 @@ struct sbx_live_request {
 	const struct sbx_str_list *allow_out, *deny_out;
 	const struct sbx_str_list *add_allow, *add_deny; /* are added; NULL: none */
 	uint64_t if_generation; /* refused if the policy is of another one by then; 0: of any */
+	const struct sbx_str_list *rules; /* replace the live rules; NULL: as they are (live.h) */
 };
 
 enum sbx_live_code {

@@ -13,13 +13,13 @@
  * rules load again. A database that cannot be read now is tried again a second later.
  */
 #include <errno.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "launcher/live/live_internal.h"
+#include "launcher/record/live_lists.h"
 #include "launcher/record/record.h"
 #include "launcher/rules/rules_load.h"
 #include "store/store_rules.h"
@@ -28,21 +28,6 @@
 #define LOOK_US 1000000
 
 /* --- the row --- */
-
-/* The entries as a JSON array. malloc'ed; NULL: out of memory. */
-static char *json_of(const struct sbx_net_list *list)
-{
-	json_t *array = json_array();
-	char *text = NULL;
-	bool whole = array != NULL;
-
-	for (size_t i = 0; whole && i < list->n; i++)
-		whole = json_array_append_new(array, json_string(list->v[i].text)) == 0;
-	if (whole)
-		text = json_dumps(array, JSON_COMPACT);
-	json_decref(array);
-	return text;
-}
 
 /* One line about the change that was made. */
 static const char *what_changed(const struct sbx_live_change *c, bool air_gapped)
@@ -60,15 +45,20 @@ static const char *what_changed(const struct sbx_live_change *c, bool air_gapped
 
 void sbx_live_record(const struct sbx_live_run *l, const struct sbx_live_change *c)
 {
-	SBX_AUTO_FREE char *allow = json_of(&l->state.live.allow);
-	SBX_AUTO_FREE char *deny = json_of(&l->state.live.deny);
-	const struct sbx_store_change change = {
+	SBX_CLEANUP(sbx_live_lists_fini) struct sbx_live_lists lists = { 0 };
+	struct sbx_store_change change = {
 		.generation = l->state.generation,
 		.air_gapped = l->state.live.air_gapped,
-		.allow_json = allow ? allow : "[]",
-		.deny_json = deny ? deny : "[]",
+		.allow_json = "[]",
+		.deny_json = "[]",
+		.rules_json = "[]",
 	};
 
+	if (sbx_live_lists_init(&lists, &l->state.live) == 0) {
+		change.allow_json = lists.allow;
+		change.deny_json = lists.deny;
+		change.rules_json = lists.rules;
+	}
 	sbx_record_changed(l->parts.recorder, &change,
 			   what_changed(c, l->state.live.air_gapped));
 }

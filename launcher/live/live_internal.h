@@ -11,8 +11,8 @@ struct sbx_live_change {
 	enum sbx_live_what what;
 	uint64_t if_generation;
 	bool has_air_gapped, air_gapped;
-	bool has_allow, has_deny; /* the lists replace */
-	struct sbx_str_list allow, deny, add_allow, add_deny;
+	bool has_allow, has_deny, has_rules; /* the lists replace */
+	struct sbx_str_list allow, deny, add_allow, add_deny, rules;
 	sbx_live_done_fn done;
 	void *userdata;
 };

@@ -47,7 +47,7 @@ static int collect_cidrs(const struct sbx_live_state *s, struct sbx_nft_cidr **r
 static void nft_input(const struct sbx_live_state *s, const struct sbx_nft_cidr *cidrs, size_t n,
 		      struct sbx_nft_input *in)
 {
-	in->shut = s->live.air_gapped && s->live.allow.n == 0;
+	in->shut = s->live.air_gapped && !sbx_live_allows(&s->live);
 	in->all_destinations = !in->shut && s->profile->network.mode == SBX_MODE_FULL;
 	in->udp = !in->shut && sbx_policy_carries_udp(s->policy);
 	in->cidrs = cidrs;

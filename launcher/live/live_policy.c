@@ -48,18 +48,18 @@ int sbx_live_state_first(struct sbx_live_state *s, const struct sbx_plan *p)
 
 	*s = (struct sbx_live_state){
 		.generation = sbx_policy_generation(p->policy),
-		.live.air_gapped = p->air_gap,
 		.profile = p->profile,
 		.system = p->system,
 		.rules = &p->rules,
 		.blob = malloc(p->n_policy_blob),
 		.n_blob = p->n_policy_blob,
 	};
-	s->live.deny.deny = true;
 	if (!s->blob)
 		return -ENOMEM;
 	memcpy(s->blob, p->policy_blob, p->n_policy_blob);
-	r = load(s);
+	r = sbx_live_copy(&p->live, &s->live);
+	if (r == 0)
+		r = load(s);
 	if (r < 0)
 		sbx_live_state_fini(s);
 	return r;
@@ -98,10 +98,35 @@ static enum sbx_live_code add_old(struct sbx_live *live, enum sbx_action action,
 	return code;
 }
 
-/* Each list: the old one or its replacement, then the entries that are added. */
-static enum sbx_live_code make_lists(struct sbx_live *next, const struct sbx_live *old,
+/* The rules that are given, or those that hold. Each must be one that sbx-tls can judge. */
+static enum sbx_live_code make_rules(const struct sbx_live_run *l, struct sbx_live *next,
 				     const struct sbx_live_change *c, struct sbx_live_answer *a)
 {
+	const struct sbx_live_rules *old = &l->state.live.rules;
+	struct sbx_err err = { 0 };
+	int r = 0;
+
+	if (c->rules.n)
+		r = sbx_live_add_rules(next, "rules", (const char *const *)c->rules.v, c->rules.n,
+				       a->field, &err);
+	for (size_t i = 0; r == 0 && !c->has_rules && i < old->n; i++)
+		r = sbx_live_add_rules(next, "", (const char *const *)&old->v[i].text, 1, a->field,
+				       &err);
+	if (r == 0)
+		r = sbx_live_check_requests(next, &l->parts.plan->live, l->state.profile, "rules",
+					    a->field, &err);
+	if (r == 0)
+		return SBX_LIVE_DONE;
+	sbx_err_set(&a->err, "%s: %s", a->field,
+		    r < 0 ? "out of memory; the old policy holds" : err.msg);
+	return r < 0 ? SBX_LIVE_FAILED : SBX_LIVE_INVALID;
+}
+
+/* Each list: the old one or its replacement, then the entries that are added. */
+static enum sbx_live_code make_lists(const struct sbx_live_run *l, struct sbx_live *next,
+				     const struct sbx_live_change *c, struct sbx_live_answer *a)
+{
+	const struct sbx_live *old = &l->state.live;
 	enum sbx_live_code code;
 
 	next->air_gapped = c->has_air_gapped ? c->air_gapped : old->air_gapped;
@@ -113,7 +138,9 @@ static enum sbx_live_code make_lists(struct sbx_live *next, const struct sbx_liv
 	if (code == SBX_LIVE_DONE)
 		code = c->has_deny ? add(next, SBX_DENY, "deny_out", &c->deny, a) :
 				     add_old(next, SBX_DENY, &old->deny, a);
-	return code == SBX_LIVE_DONE ? add(next, SBX_DENY, "add_deny", &c->add_deny, a) : code;
+	if (code == SBX_LIVE_DONE)
+		code = add(next, SBX_DENY, "add_deny", &c->add_deny, a);
+	return code == SBX_LIVE_DONE ? make_rules(l, next, c, a) : code;
 }
 
 static enum sbx_live_code compile(struct sbx_live_state *next, struct sbx_live_answer *a)
@@ -160,7 +187,7 @@ enum sbx_live_code sbx_live_state_next(const struct sbx_live_run *l,
 		.system = old->system,
 		.rules = old->rules,
 	};
-	enum sbx_live_code code = make_lists(&next.live, &old->live, c, a);
+	enum sbx_live_code code = make_lists(l, &next.live, c, a);
 
 	if (code == SBX_LIVE_DONE)
 		code = read_again(l, c->what, &next, a);

@@ -46,7 +46,7 @@ struct sbx_plan_attach {
 	struct sbx_addr stub; /* the first address of 127/8 to try */
 };
 
-/* Terminated hosts: sbx-tls exists where there are any. */
+/* Terminated hosts: sbx-tls exists where there are any, or a live rule about requests. */
 struct sbx_plan_tls {
 	bool on;
 	size_t n_entries;
@@ -75,9 +75,11 @@ struct sbx_plan {
 	size_t n_policy_blob;
 	struct sbx_policy *policy;
 	bool air_gap;
+	struct sbx_live live; /* the live lists that the sandbox begins with */
 	/* SBX_SECCOMP_BITs: rows of the command's filter that are not there */
 	uint32_t seccomp_lifts;
-	bool carries;		  /* flows leave through the broker: not offline, no air gap */
+	/* flows leave through the broker: not offline, and no air gap without a live allow */
+	bool carries;
 	bool may_carry;		  /* or may do so later, when the air gap is gone */
 	struct sbx_plan_attach attach;
 	struct sbx_plan_tls tls;

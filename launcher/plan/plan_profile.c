@@ -373,6 +373,98 @@ static int learn(struct sbx_plan *p, struct sbx_err_list *errs)
 	return 0;
 }
 
+/* --- the live lists at the start --- */
+
+static int refuse_live(struct sbx_err_list *errs, const char *field, const struct sbx_err *err)
+{
+	struct sbx_err named = { 0 };
+
+	sbx_err_set(&named, "%s: %s", field, err->msg);
+	return sbx_refuse(errs, &named);
+}
+
+/* Does the profile itself allow something of the secret's host? */
+static bool is_allowed(const struct sbx_profile *p, const struct sbx_net_entry *host)
+{
+	for (size_t i = 0; i < p->network.allow.n; i++) {
+		const struct sbx_net_entry *e = &p->network.allow.v[i];
+
+		if (!e->asks_only &&
+		    (sbx_net_entry_covers(e, host) || sbx_net_entry_covers(host, e)))
+			return true;
+	}
+	return p->network.default_action == SBX_ALLOW;
+}
+
+/* A live entry allows a secret's host: the profile gets an entry that allows nothing, by which
+ * settling has the host terminated, whatever the live list becomes later. */
+static int add_asking(struct sbx_profile *p, const struct sbx_net_entry *live,
+		      const struct sbx_net_entry *host)
+{
+	struct sbx_net_entry copy = { .n_ports = live->n_ports };
+	int r = 0;
+
+	if (live->is_cidr || (live->proto_set && live->proto == SBX_PROTO_UDP) ||
+	    !(sbx_net_entry_covers(live, host) || sbx_net_entry_covers(host, live)))
+		return 0;
+	memcpy(copy.ports, live->ports, sizeof(copy.ports));
+	r = sbx_net_entry_copy_for(live, sbx_net_entry_covers(live, host) ? host : live, &copy);
+	copy.asks_only = true;
+	if (r == 0)
+		r = sbx_net_list_append(&p->network.allow, &copy);
+	sbx_net_entry_fini(&copy);
+	return r;
+}
+
+static int ask_for_secrets(struct sbx_plan *p)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < p->profile->n_secrets; i++) {
+		const struct sbx_net_list *hosts = &p->profile->secrets[i].hosts;
+
+		for (size_t k = 0; k < hosts->n; k++) {
+			if (is_allowed(p->profile, &hosts->v[k]))
+				continue;
+			for (size_t j = 0; r == 0 && j < p->live.allow.n; j++)
+				r = add_asking(p->profile, &p->live.allow.v[j], &hosts->v[k]);
+			for (size_t j = 0; r == 0 && j < p->live.rules.n; j++)
+				if (p->live.rules.v[j].action == SBX_ALLOW)
+					r = add_asking(p->profile, &p->live.rules.v[j].entry,
+						       &hosts->v[k]);
+		}
+	}
+	return r;
+}
+
+/* The live lists of the flags. They are compiled into the first policy: there is no moment in which
+ * the command runs without them. */
+static int plan_live(struct sbx_plan *p, struct sbx_err_list *errs)
+{
+	const struct sbx_options *o = p->options;
+	char field[SBX_LIVE_FIELD_MAX] = "";
+	struct sbx_err err = { 0 };
+	int r;
+
+	p->live.air_gapped = p->air_gap;
+	p->live.deny.deny = true;
+	r = sbx_live_add(&p->live, SBX_ALLOW, "live_allow", o->live_allow, o->n_live_allow, field,
+			 &err);
+	if (r == 0)
+		r = sbx_live_add(&p->live, SBX_DENY, "live_deny", o->live_deny, o->n_live_deny,
+				 field, &err);
+	if (r == 0)
+		r = sbx_live_add_rules(&p->live, "live_rule", o->live_rules, o->n_live_rules, field,
+				       &err);
+	if (r > 0)
+		return refuse_live(errs, field, &err);
+	if (r == 0 && p->profile->network.mode == SBX_MODE_OFFLINE && sbx_live_allows(&p->live))
+		r = sbx_notes_add(&p->notes,
+				  "the live lists allow nothing: profile '%s' is offline",
+				  o->profile);
+	return r < 0 ? r : ask_for_secrets(p);
+}
+
 int sbx_plan_profile(struct sbx_plan *p, struct sbx_err_list *errs)
 {
 	int r = sbx_config_system(p->facts, errs, &p->system, &p->system_file);
@@ -383,6 +475,8 @@ int sbx_plan_profile(struct sbx_plan *p, struct sbx_err_list *errs)
 		r = note_sources(p, errs);
 	if (r == 0)
 		r = merge_flags(p, errs);
+	if (r == 0)
+		r = plan_live(p, errs);
 	if (r == 0)
 		r = learn(p, errs);
 	if (r == 0)
@@ -529,18 +623,30 @@ static int check_proxy(const struct sbx_plan *p, struct sbx_err_list *errs)
 	return SBX_EXIT_REFUSED;
 }
 
+/* May sbx-tls judge what the live rules say of requests? The profile is settled. */
+static int check_live(struct sbx_plan *p, struct sbx_err_list *errs)
+{
+	char field[SBX_LIVE_FIELD_MAX] = "";
+	struct sbx_err err = { 0 };
+	int r = sbx_live_check_requests(&p->live, NULL, p->profile, "live_rule", field,
+					&err);
+
+	return r > 0 ? refuse_live(errs, field, &err) : r;
+}
+
 int sbx_plan_network(struct sbx_plan *p, struct sbx_err_list *errs)
 {
 	const struct sbx_profile *profile = p->profile;
 	enum sbx_mode mode = profile->network.mode;
-	const struct sbx_live live = { .air_gapped = p->air_gap };
 	const struct sbx_policy_input input = { .profile = profile,
 						.system = p->system,
 						.rules = &p->rules,
-						.live = &live,
+						.live = &p->live,
 						.generation = POLICY_GENERATION };
-	int r;
+	int r = check_live(p, errs);
 
+	if (r != 0)
+		return r;
 	r = sbx_policy_compile(&input, &p->policy_blob, &p->n_policy_blob);
 	if (r == 0)
 		r = sbx_policy_load(sbx_span(p->policy_blob, p->n_policy_blob), &p->policy);
@@ -550,14 +656,14 @@ int sbx_plan_network(struct sbx_plan *p, struct sbx_err_list *errs)
 		return r == -ENOMEM ? r : SBX_EXIT_REFUSED;
 	}
 	p->may_carry = mode != SBX_MODE_OFFLINE && !p->attach.on;
-	p->carries = p->may_carry && !p->air_gap;
+	p->carries = p->may_carry && (!p->air_gap || sbx_live_allows(&p->live));
 	p->dns_real = mode == SBX_MODE_FULL ||
 		      (mode == SBX_MODE_OFFLINE && profile->network.n_resolvers > 0);
 	p->nft.all_destinations = p->carries && mode == SBX_MODE_FULL;
 	p->nft.udp = p->carries && sbx_policy_carries_udp(p->policy);
 	p->nft.nflog_group = SBX_PLAN_NFLOG_GROUP;
 	p->nft.dns = 1;
-	p->nft.shut = p->air_gap;
+	p->nft.shut = p->air_gap && !sbx_live_allows(&p->live);
 	if (profile->network.n_resolvers > 0) {
 		p->n_resolvers = (uint32_t)profile->network.n_resolvers;
 		static_assert(sizeof(p->resolvers) == sizeof(profile->network.resolvers),

@@ -57,8 +57,8 @@ int sbx_plan_tls(struct sbx_plan *p)
 	struct sbx_plan_tls *t = &p->tls;
 
 	t->n_entries = p->may_carry ? sbx_profile_terminated(p->profile, NULL, 0) : 0;
-	t->on = t->n_entries > 0;
-	if (!t->on)
+	t->on = t->n_entries > 0 || (p->may_carry && sbx_live_has_requests(&p->live));
+	if (t->n_entries == 0)
 		return 0;
 	t->entries = calloc(t->n_entries, sizeof(const struct sbx_net_entry *));
 	if (!t->entries)

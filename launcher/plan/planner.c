@@ -137,6 +137,7 @@ struct sbx_plan *sbx_plan_free(const struct sbx_plan *plan)
 	sbx_system_policy_free(p->system);
 	sbx_tool_rules_fini(&p->tools);
 	sbx_rules_fini(&p->rules);
+	sbx_live_fini(&p->live);
 	free(p->profile_file);
 	free(p->system_file);
 	sbx_plan_sources_fini(&p->sources);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "launcher/record/live_lists.h"
 #include "launcher/record/record_internal.h"
 #include "launcher/journal/state_change.h"
 #include "launcher/rules/database.h"
@@ -42,9 +43,11 @@ static char *command_json(char *const *argv)
 
 static int insert_row(struct sbx_store *store, const struct sbx_options *o,
 		      const struct sbx_facts *f, const char *id, const char *hash,
-		      struct sbx_err *err)
+		      const struct sbx_live *live, struct sbx_err *err)
 {
+	SBX_CLEANUP(sbx_live_lists_fini) struct sbx_live_lists lists = { 0 };
 	SBX_AUTO_FREE char *command = command_json(o->argv);
+	int r = sbx_live_lists_init(&lists, live);
 	struct sbx_store_sandbox row = {
 		.id = id,
 		.analysis_id = o->analysis_id,
@@ -55,10 +58,13 @@ static int insert_row(struct sbx_store *store, const struct sbx_options *o,
 		.pid = getpid(),
 		.uid = f->uid,
 		.created_ms = (int64_t)sbx_clock_realtime_ms(),
-		.air_gapped = o->air_gap,
+		.air_gapped = live->air_gapped,
+		.allow_json = lists.allow,
+		.deny_json = lists.deny,
+		.rules_json = lists.rules,
 	};
 
-	return command ? sbx_store_sandbox_begin(store, &row, err) : -ENOMEM;
+	return command && r == 0 ? sbx_store_sandbox_begin(store, &row, err) : -ENOMEM;
 }
 
 /* @exit_status is negative before the end. */
@@ -95,14 +101,15 @@ int sbx_record_prepare(struct sbx_recorder *r)
 }
 
 int sbx_record_begin(struct sbx_recorder *r, const struct sbx_facts *f,
-		     const struct sbx_policy *policy, struct sbx_err *err)
+		     const struct sbx_policy *policy, const struct sbx_live *live,
+		     struct sbx_err *err)
 {
 	char hash[65];
 	int e = sbx_database_open(f, err, &r->store);
 
 	if (e == 0) {
 		sbx_policy_hash(policy, hash);
-		e = insert_row(r->store, r->options, f, r->id, hash, err);
+		e = insert_row(r->store, r->options, f, r->id, hash, live, err);
 	}
 	if (e == SBX_STORE_E_EXISTS)
 		sbx_err_set(err, "a sandbox with id %s is recorded already (leave out --id)",
@@ -217,6 +224,7 @@ void sbx_record_refused(const struct sbx_options *o, const struct sbx_facts *f, 
 	char id[SBX_ID_LEN + 1];
 	struct sbx_store_end end = { .state = SBX_STATE_FAILED_POLICY, .exit_status = 125,
 				     .usage = SBX_STORE_USAGE_UNKNOWN };
+	const struct sbx_live none = { .air_gapped = o->air_gap };
 	SBX_AUTO_FREE char *reason = NULL;
 	json_t *o_reason = json_pack("{s:s}", "refused", why);
 
@@ -226,7 +234,7 @@ void sbx_record_refused(const struct sbx_options *o, const struct sbx_facts *f, 
 	end.ended_ms = (int64_t)sbx_clock_realtime_ms();
 	end.receipt_json = reason;
 	if (sbx_database_open(f, NULL, &store) == 0 &&
-	    insert_row(store, o, f, id, NULL, NULL) == 0)
+	    insert_row(store, o, f, id, NULL, &none, NULL) == 0)
 		sbx_store_sandbox_end(store, id, &end, NULL);
 	sbx_store_close(store);
 	sbx_state_change_announce(&(struct sbx_state_change){ .id = id,

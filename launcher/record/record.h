@@ -27,9 +27,11 @@
 void sbx_record_name(struct sbx_recorder *r, const char *id, const struct sbx_options *o);
 /* Take events from here on. 0 or -errno. */
 int sbx_record_prepare(struct sbx_recorder *r);
-/* Open the database and insert the row, state `preparing`. 0 or -errno with @err. */
+/* Open the database and insert the row, state `preparing`, with the @live lists of the first
+ * policy. 0 or -errno with @err. */
 int sbx_record_begin(struct sbx_recorder *r, const struct sbx_facts *f,
-		     const struct sbx_policy *policy, struct sbx_err *err);
+		     const struct sbx_policy *policy, const struct sbx_live *live,
+		     struct sbx_err *err);
 /* State `running`. @may_tidy: the command does not wait for the launcher, so the database may be
  * tidied beside it. */
 void sbx_record_released(struct sbx_recorder *r, bool may_tidy);

@@ -84,7 +84,8 @@ static void forget_change(struct sbx_recorder *r)
 {
 	free(r->change.allow_json);
 	free(r->change.deny_json);
-	r->change.allow_json = r->change.deny_json = NULL;
+	free(r->change.rules_json);
+	r->change.allow_json = r->change.deny_json = r->change.rules_json = NULL;
 }
 
 static int write_change(struct sbx_recorder *r, struct sbx_err *err)
@@ -92,7 +93,8 @@ static int write_change(struct sbx_recorder *r, struct sbx_err *err)
 	const struct sbx_store_change change = { .generation = r->change.generation,
 						 .air_gapped = r->change.air_gapped,
 						 .allow_json = r->change.allow_json,
-						 .deny_json = r->change.deny_json };
+						 .deny_json = r->change.deny_json,
+						 .rules_json = r->change.rules_json };
 	int e = sbx_store_sandbox_change(r->store, r->id, &change, err);
 
 	if (e >= 0) /* also if a sweep has ended the row meanwhile */
@@ -292,16 +294,19 @@ void sbx_record_changed(struct sbx_recorder *r, const struct sbx_store_change *c
 			       .count = 1,
 			       .generation = change->generation };
 	char *allow = strdup(change->allow_json), *deny = strdup(change->deny_json);
+	char *rules = strdup(change->rules_json);
 
-	if (allow && deny) {
+	if (allow && deny && rules) {
 		forget_change(r);
 		r->change.generation = change->generation;
 		r->change.air_gapped = change->air_gapped;
 		r->change.allow_json = allow;
 		r->change.deny_json = deny;
+		r->change.rules_json = rules;
 	} else {
 		free(allow);
 		free(deny);
+		free(rules);
 	}
 	sbx_text_cut(e.rule, sizeof(e.rule), "%s", what);
 	sbx_record_event(r, &e);

@@ -39,7 +39,7 @@ struct sbx_recorder {
 	struct {
 		uint64_t generation;
 		bool air_gapped;
-		char *allow_json, *deny_json;
+		char *allow_json, *deny_json, *rules_json;
 	} change;
 	struct sbx_event *pending;    /* folded events that are not written yet; owned, or NULL */
 	size_t n_pending;

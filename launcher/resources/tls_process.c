@@ -65,7 +65,7 @@ static struct sbx_span span_of(const char *s)
 struct rules {
 	struct sbx_http_rules r;
 	size_t n_texts;
-	char *texts[SBX_HTTP_ENTRIES_MAX + SBX_HTTP_SECRETS_MAX * SBX_HTTP_LIST_MAX];
+	char *texts[2 * SBX_HTTP_ENTRIES_MAX + SBX_HTTP_SECRETS_MAX * SBX_HTTP_LIST_MAX];
 	size_t n_spans; /* of all lists, in one block */
 	struct sbx_span *spans;
 };
@@ -76,6 +76,7 @@ static void rules_free(struct rules *rules)
 		free(rules->texts[i]);
 	free(rules->r.entries);
 	free(rules->r.secrets);
+	free(rules->r.live);
 	free(rules->spans);
 	free(rules);
 }
@@ -178,6 +179,24 @@ static size_t count_spans(const struct sbx_plan *p)
 	return n;
 }
 
+/* The names whose requests live rules speak of at the start: the authority is for them, too. */
+static int fill_live(struct rules *rules, const struct sbx_live_rules *live)
+{
+	struct sbx_http_rules *r = &rules->r;
+
+	r->live = calloc(live->n + 1, sizeof(*r->live));
+	if (!r->live)
+		return -ENOMEM;
+	for (size_t i = 0; i < live->n; i++) {
+		if (!live->v[i].requests)
+			continue;
+		r->live[r->n_live] = host_of(rules, &live->v[i].entry);
+		if (!r->live[r->n_live++].n)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 static int fill_rules(struct rules *rules, const struct sbx_plan *p,
 		      const struct sbx_secrets *secrets)
 {
@@ -209,7 +228,7 @@ static int fill_rules(struct rules *rules, const struct sbx_plan *p,
 	fill_selftest(rules, &secrets->selftest[0], SBX_SELFTEST_NAME, &r->secrets[secrets->n]);
 	fill_selftest(rules, &secrets->selftest[1], "other." SBX_SELFTEST_NAME,
 		      &r->secrets[secrets->n + 1]);
-	return 0;
+	return fill_live(rules, &p->live.rules);
 }
 
 /* A sealed memfd with the rules. fd or -errno. */

@@ -401,6 +401,7 @@ static const struct sbx_control_op ops[] = {
 		      { "deny_out", SBX_CONTROL_STRINGS, false },
 		      { "add_allow", SBX_CONTROL_STRINGS, false },
 		      { "add_deny", SBX_CONTROL_STRINGS, false },
+		      { "rules", SBX_CONTROL_STRINGS, false },
 		      { "generation", SBX_CONTROL_NUMBER, false } },
 	  .handle = op_network },
 	{ .name = "reload",

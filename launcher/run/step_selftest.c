@@ -104,7 +104,8 @@ int sbx_step_selftest_apply(struct sbx_run *r)
 	if (e == 0)
 		e = send_probes(r);
 	if (e == 0)
-		e = sbx_record_begin(&r->recorder, r->facts, r->plan->policy, &r->err);
+		e = sbx_record_begin(&r->recorder, r->facts, r->plan->policy,
+				     &r->plan->live, &r->err);
 	r->stage.config = sbx_stage_config_free(r->stage.config); /* the stage has its own
 								   * mapping; freeing it at the
 								   * end would take time */

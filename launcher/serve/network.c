@@ -45,12 +45,22 @@ static json_t *entries(const struct sbx_net_list *l)
 	return list;
 }
 
+static json_t *rules(const struct sbx_live_rules *l)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; list && i < l->n; i++)
+		json_array_append_new(list, sbx_control_text(l->v[i].text));
+	return list;
+}
+
 void sbx_serve_network_state(json_t *to, const struct sbx_live_state *state)
 {
 	json_object_set_new(to, "generation", json_integer((json_int_t)state->generation));
 	json_object_set_new(to, "air_gapped", json_boolean(state->live.air_gapped));
 	json_object_set_new(to, "allow_out", entries(&state->live.allow));
 	json_object_set_new(to, "deny_out", entries(&state->live.deny));
+	json_object_set_new(to, "rules", rules(&state->live.rules));
 }
 
 static enum sbx_control_code code_of(enum sbx_live_code code)
@@ -110,7 +120,8 @@ static int strings(const struct sbx_control_request *rq, const char *name,
 void sbx_serve_network(struct sbx_control *c, struct sbx_live_run *live,
 		       struct sbx_control_request *rq)
 {
-	static const char *const names[] = { "allow_out", "deny_out", "add_allow", "add_deny" };
+	static const char *const names[] = { "allow_out", "deny_out", "add_allow", "add_deny",
+					     "rules" };
 	struct sbx_str_list lists[SBX_N_ELEMENTS(names)] = { { 0 } };
 	const json_t *gap = json_object_get(rq->body, "air_gapped");
 	const json_t *generation = json_object_get(rq->body, "generation");
@@ -120,7 +131,8 @@ void sbx_serve_network(struct sbx_control *c, struct sbx_live_run *live,
 					    .has_air_gapped = gap != NULL,
 					    .air_gapped = json_is_true(gap) };
 	const struct sbx_str_list **const members[] = { &request.allow_out, &request.deny_out,
-							&request.add_allow, &request.add_deny };
+							&request.add_allow, &request.add_deny,
+							&request.rules };
 	struct asker *a = asker_new(c, live, rq->token);
 	bool asks = gap != NULL, failed = false;
 
@@ -138,7 +150,7 @@ void sbx_serve_network(struct sbx_control *c, struct sbx_live_run *live,
 			c, rq->token, failed ? SBX_CONTROL_FAILED : SBX_CONTROL_INVALID, NULL,
 			failed ? "sbx-run has no memory left" :
 				 "op network changes nothing: give air_gapped, allow_out, "
-				 "deny_out, add_allow or add_deny");
+				 "deny_out, rules, add_allow or add_deny");
 		free(a);
 	} else {
 		sbx_live_change(live, &request, on_changed, a);

@@ -12,7 +12,7 @@ void sbx_serve_network(struct sbx_control *c, struct sbx_live_run *live,
 void sbx_serve_reload(struct sbx_control *c, struct sbx_live_run *live,
 		      struct sbx_control_request *rq);
 
-/* Sets "generation", "air_gapped", "allow_out" and "deny_out" of the policy that holds now. */
+/* Sets "generation", "air_gapped", "allow_out", "deny_out" and "rules" of the policy that holds. */
 void sbx_serve_network_state(json_t *to, const struct sbx_live_state *state);
 
 /* Asks the broker for the open flows, and answers with @values_take: its member "sandbox" has an

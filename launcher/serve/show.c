@@ -131,7 +131,7 @@ static void set_policy(json_t *sandbox, const struct sbx_show_facts *f)
 {
 	const struct sbx_live_state planned = {
 		.generation = sbx_policy_generation(f->plan->policy),
-		.live = { .air_gapped = f->plan->air_gap },
+		.live = f->plan->live, /* borrowed */
 		.policy = f->plan->policy,
 	};
 	const struct sbx_live_state *now = f->live ? f->live : &planned;

@@ -50,7 +50,12 @@ struct sbx_verdict {
 	/* sbx-tls carries the flow: the number, from 1, of the entry among the terminated ones, in
 	 * the order of the profile's allow list. 0: it does not. */
 	uint32_t terminate;
+	/* SBX_TERMINATE_LIVE: the live rule's `requests` (live.h); of the policy's memory */
+	const char *requests;
 };
+
+/* struct sbx_verdict.terminate: sbx-tls carries the flow, and judges by a live rule. */
+#define SBX_TERMINATE_LIVE UINT32_MAX
 
 /*
  * Decides by, in this order: floors; mode offline; rules, by priority; the live lists; the
@@ -60,6 +65,9 @@ struct sbx_verdict {
  * An allow of a rule or a live list has the check, the `private` and the termination of the
  * profile's entry that allows the same flow. Where there is none, but the profile terminates flows
  * to the name, the flow is terminated too.
+ *
+ * Whatever allows a flow to a name: if the live rule for that name and port says something of
+ * requests, sbx-tls judges them by it, and UDP is refused.
  *
  * Names are normalised; port 0 asks about the name on any port (DNS).
  */

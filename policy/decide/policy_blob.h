@@ -20,7 +20,7 @@
  */
 
 #define SBX_BLOB_MAGIC	   UINT64_C(0x0163696c6f706273) /* "sbpolic", 1 */
-#define SBX_BLOB_VERSION   3
+#define SBX_BLOB_VERSION   4
 #define SBX_BLOB_BYTES_MAX (64u << 20)
 
 enum sbx_blob_section {
@@ -55,7 +55,8 @@ struct sbx_blob_header {
 	uint8_t of_workspace;	/* 1: the workspace set default_action, for mode full too */
 	uint8_t max_labels;	/* of the longest key: no need to look at longer suffixes */
 	uint8_t live_allows;	/* 1: the live lists allow something */
-	uint8_t zero[2];
+	uint8_t live_requests;	/* 1: a live rule says something of requests */
+	uint8_t zero;
 	uint32_t n_terminated; /* entries whose flows sbx-tls carries */
 	uint32_t zero2;
 	struct {
@@ -84,6 +85,7 @@ struct sbx_blob_rule {
 	uint8_t layer;	    /* enum sbx_layer, FLOOR to ADMIT */
 	uint8_t asks_only;  /* 1: it allows nothing, but flows to its names are terminated */
 	uint8_t zero[2];
+	uint32_t requests; /* string: of a live rule, what it says of requests; 0: nothing */
 };
 
 struct sbx_blob_origin {

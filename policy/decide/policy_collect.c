@@ -69,6 +69,26 @@ static void collect_rules(struct sbx_policy_items *items, const struct sbx_rules
 	}
 }
 
+static void collect_live(struct sbx_policy_items *items, const struct sbx_live *live)
+{
+	static const char origin[] = "sbxctl net";
+
+	collect(items, SBX_LAYER_LIVE, SBX_ALLOW, &live->allow, origin);
+	collect(items, SBX_LAYER_LIVE, SBX_DENY, &live->deny, origin);
+	for (size_t i = 0; i < live->rules.n; i++) {
+		const struct sbx_live_rule *r = &live->rules.v[i];
+
+		items->v[items->n++] = (struct sbx_policy_item){
+			.layer = SBX_LAYER_LIVE,
+			.action = r->action,
+			.entry = &r->entry,
+			.requests = r->requests,
+			.index = i,
+			.file = origin,
+		};
+	}
+}
+
 #define COMPARE(a, b)                                                                              \
 	do {                                                                                       \
 		if ((a) != (b))                                                                    \
@@ -116,7 +136,11 @@ static int compare_meaning(const struct sbx_policy_item *a, const struct sbx_pol
 		COMPARE(rank(a), rank(b));
 		COMPARE(b->index, a->index);
 	}
+	/* A live rule about requests comes before an entry that allows all of them. */
+	COMPARE(!a->requests, !b->requests);
 	r = strcmp(a->entry->text, b->entry->text);
+	if (r == 0 && a->requests)
+		r = strcmp(a->requests, b->requests);
 	if (r != 0)
 		return r;
 	COMPARE(a->entry->private_ok, b->entry->private_ok);
@@ -187,7 +211,7 @@ int sbx_policy_collect(const struct sbx_policy_input *in, struct sbx_policy_item
 	n = items->shipped_floors.n + profile->network.allow.n + profile->network.deny.n;
 	n += system ? system->floors.n + system->admit.n : 0;
 	n += in->rules ? in->rules->n : 0;
-	n += in->live ? in->live->allow.n + in->live->deny.n : 0;
+	n += in->live ? in->live->allow.n + in->live->deny.n + in->live->rules.n : 0;
 	items->v = calloc(n, sizeof(*items->v));
 	if (!items->v)
 		return -ENOMEM;
@@ -198,10 +222,8 @@ int sbx_policy_collect(const struct sbx_policy_input *in, struct sbx_policy_item
 	}
 	if (in->rules)
 		collect_rules(items, in->rules);
-	if (in->live) {
-		collect(items, SBX_LAYER_LIVE, SBX_ALLOW, &in->live->allow, "sbxctl net");
-		collect(items, SBX_LAYER_LIVE, SBX_DENY, &in->live->deny, "sbxctl net");
-	}
+	if (in->live)
+		collect_live(items, in->live);
 	collect(items, SBX_LAYER_PROFILE, SBX_ALLOW, &profile->network.allow, NULL);
 	collect(items, SBX_LAYER_PROFILE, SBX_DENY, &profile->network.deny, NULL);
 	sort(items);

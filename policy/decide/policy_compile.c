@@ -176,6 +176,7 @@ static void count(struct compiler *c)
 		c->n[SBX_BLOB_RULES]++;
 		c->n[SBX_BLOB_PORTS] += n_ports;
 		c->n[SBX_BLOB_STRINGS] += strlen(text_prefix(it)) + strlen(it->entry->text) + 1;
+		c->n[SBX_BLOB_STRINGS] += it->requests ? strlen(it->requests) + 1 : 0;
 		if (is_firewall(c, it))
 			c->n[SBX_BLOB_FIREWALL] += n_ports;
 		count_origin(c, it);
@@ -271,6 +272,8 @@ static uint32_t add_rule(struct compiler *c, const struct sbx_policy_item *it)
 	size_t n = item_ports(it, ranges);
 
 	rule->text = add_string(c, SBX_BLOB_STRINGS, text_prefix(it), it->entry->text);
+	if (it->requests)
+		rule->requests = add_string(c, SBX_BLOB_STRINGS, "", it->requests);
 	rule->ports = (uint32_t)c->filled[SBX_BLOB_PORTS];
 	rule->n_ports = (uint16_t)n;
 	rule->protos = item_protos(it);
@@ -281,7 +284,8 @@ static uint32_t add_rule(struct compiler *c, const struct sbx_policy_item *it)
 	rule->priority = it->priority;
 	rule->layer = (uint8_t)it->layer;
 	/* The default that allowed a secret's host is the workspace's now. */
-	rule->asks_only = it->entry->by_default && c->h->default_action != SBX_ALLOW;
+	rule->asks_only = it->entry->asks_only ||
+			  (it->entry->by_default && c->h->default_action != SBX_ALLOW);
 	if (it->entry->is_cidr) {
 		rule->family = it->entry->cidr.addr.family;
 		rule->prefix = it->entry->cidr.prefix;
@@ -414,7 +418,8 @@ static void fill_header(const struct compiler *c)
 	h->generation = c->in->generation;
 	h->mode = (uint8_t)profile->network.mode;
 	h->air_gap = c->in->live && c->in->live->air_gapped;
-	h->live_allows = c->in->live && c->in->live->allow.n > 0;
+	h->live_allows = c->in->live && sbx_live_allows(c->in->live);
+	h->live_requests = c->in->live && sbx_live_has_requests(c->in->live);
 	h->of_workspace = rules && rules->default_set;
 	h->default_action = (h->of_workspace ? rules->default_action :
 					       profile->network.default_action) == SBX_ALLOW ?

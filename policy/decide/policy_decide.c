@@ -179,8 +179,42 @@ static struct sbx_verdict by_default(const struct sbx_policy *p, const struct sb
 	return deny(SBX_REASON_DEFAULT_DENY, NO_RULE);
 }
 
-static struct sbx_verdict decide_flow(const struct sbx_policy *p, const struct sbx_name_levels *l,
-				      enum sbx_proto proto, uint16_t port)
+/* Does a live rule of the levels say something of requests? */
+static bool has_requests(const struct sbx_policy *p, const struct sbx_levels *live)
+{
+	for (size_t i = 0; p->h->live_requests && i < live->n; i++) {
+		const struct sbx_blob_run *run = &live->v[i];
+
+		for (uint32_t r = run->first; r < run->first + run->n; r++)
+			if (p->rules[r].requests)
+				return true;
+	}
+	return false;
+}
+
+/* A flow that is allowed: the live rule for its name and port may have its requests judged. Such a
+ * rule is refused where the profile judges them (sbx_live_check_requests()). */
+static struct sbx_verdict by_requests(const struct sbx_policy *p, const struct sbx_name_levels *l,
+				      struct sbx_verdict v, enum sbx_proto proto, uint16_t port)
+{
+	uint32_t r;
+
+	if (!p->h->live_requests || v.action != SBX_ALLOW)
+		return v;
+	r = sbx_match_first(p, &l->v[SBX_LAYER_LIVE], SBX_BLOB_TCP, port);
+	if (!is_allow(p, r) || !p->rules[r].requests)
+		return v;
+	if (proto != SBX_PROTO_TCP || terminated(p, &l->v[SBX_LAYER_PROFILE]) != NO_RULE)
+		return deny(SBX_REASON_NOT_TERMINATED, r);
+	v.terminate = SBX_TERMINATE_LIVE;
+	v.requests = p->strings + p->rules[r].requests;
+	v.check = port == 80 ? SBX_CHECK_HTTP : SBX_CHECK_TLS;
+	return v;
+}
+
+static struct sbx_verdict decide_layers_of_name(const struct sbx_policy *p,
+						const struct sbx_name_levels *l,
+						enum sbx_proto proto, uint16_t port)
 {
 	const struct sbx_levels *profile = &l->v[SBX_LAYER_PROFILE];
 	uint8_t bit = sbx_match_proto(proto);
@@ -204,6 +238,12 @@ static struct sbx_verdict decide_flow(const struct sbx_policy *p, const struct s
 		return deny(SBX_REASON_LIVE_DENY, r);
 	r = sbx_match_first(p, profile, bit, port);
 	return r != NO_RULE ? by_profile(p, r, proto, port) : by_default(p, l, proto, port);
+}
+
+static struct sbx_verdict decide_flow(const struct sbx_policy *p, const struct sbx_name_levels *l,
+				      enum sbx_proto proto, uint16_t port)
+{
+	return by_requests(p, l, decide_layers_of_name(p, l, proto, port), proto, port);
 }
 
 /* --- questions: the name on any port --- */
@@ -438,7 +478,7 @@ struct sbx_verdict sbx_policy_decide_server(const struct sbx_policy *p, const ch
 
 bool sbx_policy_terminates_any(const struct sbx_policy *p)
 {
-	return p->h->n_terminated > 0;
+	return p->h->n_terminated > 0 || p->h->live_requests;
 }
 
 bool sbx_policy_terminates(const struct sbx_policy *p, const char *name)
@@ -446,7 +486,8 @@ bool sbx_policy_terminates(const struct sbx_policy *p, const char *name)
 	struct sbx_name_levels levels;
 
 	return sbx_match_name(p, name, &levels) &&
-	       terminated(p, &levels.v[SBX_LAYER_PROFILE]) != NO_RULE;
+	       (terminated(p, &levels.v[SBX_LAYER_PROFILE]) != NO_RULE ||
+		has_requests(p, &levels.v[SBX_LAYER_LIVE]));
 }
 
 bool sbx_policy_carries_udp(const struct sbx_policy *p)

@@ -77,6 +77,7 @@ struct sbx_policy_item {
 	enum sbx_layer layer; /* FLOOR to ADMIT */
 	enum sbx_action action;
 	const struct sbx_net_entry *entry;
+	const char *requests; /* of a live rule; NULL: none */
 	uint32_t priority;  /* of layer RULE; else 0 */
 	uint32_t terminate; /* as in the rule */
 	size_t index;	    /* in its list */

@@ -70,7 +70,7 @@ static bool check_header(const struct sbx_policy *p, struct sbx_span blob)
 	if (h->mode >= SBX_N_MODES || h->air_gap > 1 || h->default_action > SBX_ALLOW ||
 	    h->of_workspace > 1 || h->n_terminated > SBX_TERMINATED_MAX)
 		return false;
-	if (h->live_allows > 1 || h->zero[0] || h->zero[1] || h->zero2)
+	if (h->live_allows > 1 || h->live_requests > 1 || h->zero || h->zero2)
 		return false;
 	/* In order and apart, so no byte is in two sections. */
 	for (int s = 0; s < SBX_N_BLOB_SECTIONS; s++) {
@@ -124,6 +124,16 @@ static bool check_terminate(const struct sbx_policy *p, const struct sbx_blob_ru
 	       r->protos == SBX_BLOB_TCP && r->family == 0 && r->check != SBX_CHECK_NONE;
 }
 
+/* The same of a live rule about requests. */
+static bool check_requests(const struct sbx_policy *p, const struct sbx_blob_rule *r)
+{
+	if (r->requests == 0)
+		return true;
+	return r->requests < count_of(p, SBX_BLOB_STRINGS) && p->h->live_requests &&
+	       r->layer == SBX_LAYER_LIVE && r->action == SBX_ALLOW && !r->terminate &&
+	       r->protos == SBX_BLOB_TCP && r->family == 0;
+}
+
 static bool check_rules(const struct sbx_policy *p)
 {
 	size_t n_ports = count_of(p, SBX_BLOB_PORTS);
@@ -142,7 +152,8 @@ static bool check_rules(const struct sbx_policy *p)
 			return false;
 		if (r->layer >= SBX_LAYER_DEFAULT || r->asks_only > 1 || r->zero[0] || r->zero[1])
 			return false;
-		if ((r->family && !n_bits) || r->prefix > n_bits || !check_terminate(p, r))
+		if ((r->family && !n_bits) || r->prefix > n_bits || !check_terminate(p, r) ||
+		    !check_requests(p, r))
 			return false;
 	}
 	return true;

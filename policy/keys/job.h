@@ -21,6 +21,7 @@ struct sbx_job {
 	char *profile, *workspace, *analysis_id, *user, *chdir, *hostname, *receipt, *keep;
 	char *root, *home;
 	struct sbx_str_list bind, ro_bind, tmpfs, device, allow, deny, secret, publish, env, limit;
+	struct sbx_str_list live_allow, live_deny, live_rule;
 	struct sbx_str_list command; /* v is NULL-terminated, or NULL when there is none */
 	bool air_gap, overlay, scratch, cache, wait, wait_all;
 };

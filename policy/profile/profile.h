@@ -74,6 +74,8 @@ struct sbx_net_entry {
 	 * flows (sbx_profile_settle_secrets() sets terminate). */
 	bool terminate;
 	bool by_default;  /* made by settling of default: allow, for a secret's host */
+	/* allows nothing by itself: a live list does, and a secret's host must be terminated */
+	bool asks_only;
 	bool any_said;	  /* access: any, which lifts that of an earlier entry for the names */
 	bool inspect;	  /* terminated for its own sake */
 	bool passthrough; /* never terminated */

@@ -3,7 +3,7 @@
  * The encoded form of the rules, written by the launcher and read once by sbx-tls.
  *
  *   u32 magic, the id's 12 digits, u32 n_leaves n_flows head_bytes handshake_ms idle_ms, u8 java,
- *   u16 n_entries, entries, u16 n_secrets, secrets
+ *   u16 n_entries, entries, u16 n_secrets, secrets, u16 n_live, strings
  *
  * A string is a u32 length and its bytes; a list is a u8 count and its strings. Numbers are in
  * network byte order. The reader allocates an array only when as many bytes are left as its
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAGIC 0x73627831u /* "sbx1" */
+#define MAGIC 0x73627832u /* "sbx2" */
 
 /* Bytes of the shortest encodings. */
 #define STRING_MIN 4
@@ -115,6 +115,9 @@ ssize_t sbx_http_rules_encode(const struct sbx_http_rules *r, void *p, size_t n)
 	put_number(&o, r->n_secrets, 2);
 	for (size_t i = 0; i < r->n_secrets; i++)
 		put_secret(&o, &r->secrets[i]);
+	put_number(&o, r->n_live, 2);
+	for (size_t i = 0; i < r->n_live; i++)
+		put_string(&o, r->live[i]);
 	return o.w.failed || o.w.pos > SBX_HTTP_RULES_MAX ? -EMSGSIZE : (ssize_t)o.w.pos;
 }
 
@@ -222,6 +225,12 @@ static void get_rules(struct input *in, struct sbx_http_rules *r)
 		r->n_secrets = 0;
 	for (size_t i = 0; i < r->n_secrets; i++)
 		get_secret(in, &r->secrets[i]);
+	r->n_live = sbx_read_u16(&in->r);
+	r->live = get_array(in, r->n_live, SBX_HTTP_ENTRIES_MAX, STRING_MIN, sizeof(*r->live));
+	if (!r->live)
+		r->n_live = 0;
+	for (size_t i = 0; i < r->n_live; i++)
+		r->live[i] = get_string(in);
 }
 
 int sbx_http_rules_decode(struct sbx_span bytes, struct sbx_http_rules *ret)
@@ -240,13 +249,18 @@ int sbx_http_rules_decode(struct sbx_span bytes, struct sbx_http_rules *ret)
 	return 0;
 }
 
+void sbx_http_entry_fini(struct sbx_http_entry *e)
+{
+	free(e->methods.v);
+	free(e->paths.v);
+	free(e->headers.v);
+	*e = (struct sbx_http_entry){ 0 };
+}
+
 void sbx_http_rules_fini(struct sbx_http_rules *r)
 {
-	for (size_t i = 0; i < r->n_entries; i++) {
-		free(r->entries[i].methods.v);
-		free(r->entries[i].paths.v);
-		free(r->entries[i].headers.v);
-	}
+	for (size_t i = 0; i < r->n_entries; i++)
+		sbx_http_entry_fini(&r->entries[i]);
 	for (size_t i = 0; i < r->n_secrets; i++) {
 		free(r->secrets[i].hosts.v);
 		free(r->secrets[i].methods.v);
@@ -254,7 +268,50 @@ void sbx_http_rules_fini(struct sbx_http_rules *r)
 	}
 	free(r->entries);
 	free(r->secrets);
+	free(r->live);
 	*r = (struct sbx_http_rules){ 0 };
+}
+
+/* --- the entry of a live rule --- */
+
+/* The parts of @s between @separator: at least one. Too many are left out, and n says so. */
+static int split(struct sbx_span s, char separator, struct sbx_http_list *ret)
+{
+	size_t start = 0;
+
+	*ret = (struct sbx_http_list){ .v = calloc(SBX_HTTP_LIST_MAX, sizeof(*ret->v)) };
+	if (!ret->v)
+		return -ENOMEM;
+	for (size_t i = 0; i <= s.n; i++) {
+		if (i < s.n && s.p[i] != separator)
+			continue;
+		if (ret->n == SBX_HTTP_LIST_MAX)
+			return -EBADMSG;
+		ret->v[ret->n++] = sbx_span(s.p + start, i - start);
+		start = i + 1;
+	}
+	return 0;
+}
+
+int sbx_http_entry_live(struct sbx_span text, struct sbx_span host, struct sbx_span requests,
+			struct sbx_http_entry *ret)
+{
+	struct sbx_http_entry e = { .text = text, .host = host, .access = SBX_HTTP_ACCESS_LISTED };
+	const uint8_t *space = requests.n ? memchr(requests.p, ' ', requests.n) : NULL;
+	size_t n = space ? (size_t)(space - requests.p) : requests.n;
+	int r = 0;
+
+	if (n != 1 || requests.p[0] != '*')
+		r = split(sbx_span(requests.p, n), ',', &e.methods);
+	if (r == 0 && space)
+		r = split(sbx_span(space + 1, requests.n - n - 1), ' ', &e.paths);
+	if (r == 0 && (sbx_http_entry_check(&e) || (!e.methods.n && !e.paths.n)))
+		r = -EBADMSG;
+	if (r < 0)
+		sbx_http_entry_fini(&e);
+	else
+		*ret = e;
+	return r;
 }
 
 /* --- hosts --- */

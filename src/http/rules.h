@@ -95,6 +95,10 @@ struct sbx_http_rules {
 	struct sbx_http_entry *entries; /* heap */
 	size_t n_secrets;
 	struct sbx_http_secret *secrets; /* heap */
+	/* Names and wildcards, as an entry's host, whose live rules come with their flows
+	 * (sbx_http_entry_live()). No entry and no secret is for one of them. */
+	size_t n_live;
+	struct sbx_span *live; /* heap */
 };
 
 /* Why a decoder would refuse @r, a static text; NULL: it would not. */
@@ -106,6 +110,17 @@ ssize_t sbx_http_rules_encode(const struct sbx_http_rules *r, void *p, size_t n)
 /* Reads @bytes, which must outlive *ret. Free with sbx_http_rules_fini(). 0, -EBADMSG, -ENOMEM. */
 int sbx_http_rules_decode(struct sbx_span bytes, struct sbx_http_rules *ret);
 void sbx_http_rules_fini(struct sbx_http_rules *r);
+
+/*
+ * An entry for @host alone whose access is @requests, "GET,HEAD /v1/a /b": methods ("*": all), and
+ * patterns of paths, with one space between the words. All spans of *ret borrow; its lists are
+ * freed by sbx_http_entry_fini(). 0; -EBADMSG: no such text; -ENOMEM.
+ */
+int sbx_http_entry_live(struct sbx_span text, struct sbx_span host, struct sbx_span requests,
+			struct sbx_http_entry *ret);
+void sbx_http_entry_fini(struct sbx_http_entry *e);
+/* Why no entry may be so, a static text; NULL: it may. */
+const char *sbx_http_entry_check(const struct sbx_http_entry *e);
 
 /* Does the pattern ("api.example.org", or "*.example.org": any depth below, not the apex) cover
  * the normalised name @host? */

@@ -70,7 +70,7 @@ static bool is_list(const struct sbx_http_list *l, bool (*is_item)(struct sbx_sp
 	return true;
 }
 
-static const char *check_entry(const struct sbx_http_entry *e)
+const char *sbx_http_entry_check(const struct sbx_http_entry *e)
 {
 	if (!is_text(e->text))
 		return "an entry's text";
@@ -161,12 +161,14 @@ const char *sbx_http_rules_check(const struct sbx_http_rules *r)
 	if (!sbx_id_is_valid(r->id))
 		return "the sandbox's id";
 	if (r->java > 1 || r->n_entries > SBX_HTTP_ENTRIES_MAX ||
-	    r->n_secrets > SBX_HTTP_SECRETS_MAX)
-		return "the number of entries or secrets";
+	    r->n_secrets > SBX_HTTP_SECRETS_MAX || r->n_live > SBX_HTTP_ENTRIES_MAX)
+		return "the number of entries, secrets or live names";
 	for (size_t i = 0; i < r->n_entries && !why; i++)
-		why = check_entry(&r->entries[i]);
+		why = sbx_http_entry_check(&r->entries[i]);
 	for (size_t i = 0; i < r->n_secrets && !why; i++)
 		why = check_secret(&r->secrets[i]);
+	for (size_t i = 0; i < r->n_live && !why; i++)
+		why = is_host_pattern(r->live[i]) ? NULL : "a live name";
 	if (!why && !are_apart(r))
 		why = "a placeholder that is in another";
 	return why;

@@ -382,28 +382,36 @@ static void tcp_socket_fields(struct codec *c, struct sbx_msg_tcp_socket *m)
 		c->bad = true;
 }
 
+/* Bytes with their length. */
+static void f_span(struct codec *c, struct sbx_span *s, size_t n_max)
+{
+	uint16_t n = (uint16_t)s->n;
+
+	if (c->writing && s->n > n_max)
+		c->bad = true;
+	f_u16(c, &n);
+	if (n > n_max)
+		c->bad = true;
+	if (codec_failed(c))
+		return;
+	if (c->writing)
+		sbx_write_bytes(&c->w, s->p, n);
+	else
+		*s = sbx_read_bytes(&c->r, n);
+}
+
 static void tls_flow_fields(struct codec *c, struct sbx_msg_tls_flow *m)
 {
-	uint16_t n = (uint16_t)m->first.n;
-
-	if (c->writing && m->first.n > SBX_TLS_FIRST_MAX)
-		c->bad = true;
 	f_u32(c, &m->flow, UINT32_MAX);
 	f_u32(c, &m->entry, UINT32_MAX);
 	f_u8(c, &m->tls, 1);
 	f_addr(c, &m->addr);
 	f_u16(c, &m->port);
 	f_str(c, m->name, sizeof(m->name));
-	f_u16(c, &n);
-	if (n > SBX_TLS_FIRST_MAX)
-		c->bad = true;
-	if (codec_failed(c))
-		return;
-	if (c->writing)
-		sbx_write_bytes(&c->w, m->first.p, n);
-	else
-		m->first = sbx_read_bytes(&c->r, n);
-	if (!m->name[0] || !m->port)
+	f_span(c, &m->first, SBX_TLS_FIRST_MAX);
+	f_span(c, &m->rule, SBX_TLS_RULE_MAX);
+	f_span(c, &m->requests, SBX_TLS_REQUESTS_MAX);
+	if (!m->name[0] || !m->port || (m->entry == SBX_TLS_LIVE) != (m->requests.n > 0))
 		c->bad = true;
 }
 

@@ -193,8 +193,12 @@ enum sbx_tls_fd {
 	SBX_N_TLS_FDS,
 };
 
-#define SBX_TLS_ECHO UINT32_MAX /* an entry: the self-test's echo, which has no server */
-#define SBX_TLS_FIRST_MAX 60000 /* bytes that the broker may have read */
+#define SBX_TLS_ECHO	     UINT32_MAX /* an entry: the self-test's echo, which has no server */
+/* an entry: none of the rules, but one with the name, and `rule` and `requests` of the message */
+#define SBX_TLS_LIVE	     (UINT32_MAX - 1)
+#define SBX_TLS_FIRST_MAX    60000 /* bytes that the broker may have read */
+#define SBX_TLS_RULE_MAX     1024
+#define SBX_TLS_REQUESTS_MAX 2048
 
 /* A connection to a terminated host: judged and dialled by the broker, carried by sbx-tls. */
 struct sbx_msg_tls_flow {
@@ -205,6 +209,9 @@ struct sbx_msg_tls_flow {
 	uint16_t port;
 	char name[SBX_HOSTNAME_MAX + 1]; /* the pinned name */
 	struct sbx_span first; /* bytes that were read from the client; borrowed */
+	/* SBX_TLS_LIVE: the live rule's text, and what it says of requests (http/rules.h);
+	 * borrowed. Otherwise empty. */
+	struct sbx_span rule, requests;
 };
 
 struct sbx_msg_tls_done {

@@ -366,8 +366,9 @@ int sbx_store_sandbox_begin(struct sbx_store *store, const struct sbx_store_sand
 	r = sbx_sql_prepare(store->db,
 			    "INSERT INTO sandbox (id, analysis_id, workspace, profile, "
 			    "policy_hash, state, pid, pid_start, uid, command, created_ms, "
-			    "air_gapped) VALUES (?1, ?2, ?3, ?4, ?5, 'preparing', ?6, ?7, ?8, ?9, "
-			    "?10, ?11)",
+			    "air_gapped, allow_out, deny_out, rules) VALUES (?1, ?2, ?3, ?4, "
+			    "?5, 'preparing', ?6, ?7, ?8, ?9, ?10, ?11, coalesce(?12, '[]'), "
+			    "coalesce(?13, '[]'), coalesce(?14, '[]'))",
 			    "recording the sandbox", err, &stmt);
 	if (r)
 		return r;
@@ -383,6 +384,9 @@ int sbx_store_sandbox_begin(struct sbx_store *store, const struct sbx_store_sand
 	sbx_sql_bind_text(&b, s->command_json);
 	sbx_sql_bind_int(&b, s->created_ms);
 	sbx_sql_bind_int(&b, s->air_gapped);
+	sbx_sql_bind_text(&b, s->allow_json);
+	sbx_sql_bind_text(&b, s->deny_json);
+	sbx_sql_bind_text(&b, s->rules_json);
 	rc = sqlite3_step(stmt);
 	if (rc == SQLITE_CONSTRAINT_PRIMARYKEY) {
 		sbx_err_set(err, "a sandbox with id %s exists already", s->id);
@@ -439,7 +443,8 @@ int sbx_store_sandbox_change(struct sbx_store *store, const char *id,
 		"air_gapped = CASE WHEN generation > ?1 THEN air_gapped ELSE ?2 END, "
 		"allow_out = CASE WHEN generation > ?1 THEN allow_out ELSE ?3 END, "
 		"deny_out = CASE WHEN generation > ?1 THEN deny_out ELSE ?4 END, "
-		"generation = max(generation, ?1) WHERE id = ?5 AND ended_ms IS NULL",
+		"rules = CASE WHEN generation > ?1 THEN rules ELSE coalesce(?5, '[]') END, "
+		"generation = max(generation, ?1) WHERE id = ?6 AND ended_ms IS NULL",
 		"updating the sandbox", err, &stmt);
 	if (r)
 		return r;
@@ -448,6 +453,7 @@ int sbx_store_sandbox_change(struct sbx_store *store, const char *id,
 	sbx_sql_bind_int(&b, change->air_gapped);
 	sbx_sql_bind_text(&b, change->allow_json);
 	sbx_sql_bind_text(&b, change->deny_json);
+	sbx_sql_bind_text(&b, change->rules_json);
 	sbx_sql_bind_text(&b, id);
 	return update_one(store, stmt, id, err);
 }

@@ -28,7 +28,7 @@
 struct sbx_store;
 
 /* The newest migration that this program knows, and so the version of its databases. */
-#define SBX_STORE_VERSION 5
+#define SBX_STORE_VERSION 6
 /* Rows that a sandbox may have; later events are counted in one overflow row per action. */
 #define SBX_STORE_EVENTS_MAX 10000
 
@@ -76,10 +76,12 @@ struct sbx_store_sandbox {
 	uid_t uid;		  /* the sandboxed user, on the host */
 	int64_t created_ms;	  /* CLOCK_REALTIME */
 	bool air_gapped;
+	/* the live lists, JSON arrays of texts; NULL: empty */
+	const char *allow_json, *deny_json, *rules_json;
 };
 
-/* Record a sandbox in state `preparing`, with generation 1 of its policy and empty live lists. 0,
- * SBX_STORE_E_EXISTS or -errno. */
+/* Record a sandbox in state `preparing`, with generation 1 of its policy. 0, SBX_STORE_E_EXISTS or
+ * -errno. */
 int sbx_store_sandbox_begin(struct sbx_store *store, const struct sbx_store_sandbox *s,
 			    struct sbx_err *err);
 
@@ -93,7 +95,7 @@ int sbx_store_sandbox_release(struct sbx_store *store, const char *id, int64_t r
 struct sbx_store_change {
 	uint64_t generation;
 	bool air_gapped;
-	const char *allow_json, *deny_json;
+	const char *allow_json, *deny_json, *rules_json;
 };
 int sbx_store_sandbox_change(struct sbx_store *store, const char *id,
 			     const struct sbx_store_change *change, struct sbx_err *err);

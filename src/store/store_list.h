@@ -40,6 +40,7 @@ struct sbx_store_sandbox_row {
 	int64_t generation;
 	bool air_gapped;
 	const char *allow_json, *deny_json; /* arrays of entries */
+	const char *rules_json; /* array of live rules (policy/decide/live.h) */
 };
 typedef int (*sbx_store_sandbox_fn)(const struct sbx_store_sandbox_row *s, void *userdata);
 

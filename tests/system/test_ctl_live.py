@@ -32,10 +32,12 @@ def test_net(sbx):
         assert (r.rc, r.out) == (0, f"{A}: generation 4, air gap, 2 flows cut\n")
         changed = ctl_json(sbx, "net", A, "--no-air-gap", "--replace", "--deny", "c.test")
         assert changed == {"id": A, **{k: v for k, v in CHANGED.items() if k != "ok"}}
+        assert ctl(sbx, "net", "aa", "--rule", "allow a.test GET").rc == 0
         assert ctl(sbx, "reload", A).rc == 0
     assert launcher.requests == [
         {"v": 1, "op": "network", "air_gapped": True, "add_allow": ["a.test", "b.test"], "add_deny": ["c.test"]},
-        {"v": 1, "op": "network", "air_gapped": False, "allow_out": [], "deny_out": ["c.test"]},
+        {"v": 1, "op": "network", "air_gapped": False, "allow_out": [], "deny_out": ["c.test"], "rules": []},
+        {"v": 1, "op": "network", "rules": ["allow a.test GET"]},
         {"v": 1, "op": "reload", "what": "all"}]
     assert other.requests == []
 

@@ -84,7 +84,7 @@ def test_net(sbx, clean, root):
         assert ctl(sbx, "net", i, "--allow", "*.x.test", root=root).out == f"{i}: generation 2, 0 flows cut\n"
         done = ctl_json(sbx, "net", i, "--deny", "allowed.test", root=root)
         assert done == {"id": i, "generation": 3, "cut": 1, "air_gapped": False, "allow_out": ["*.x.test"],
-                        "deny_out": ["allowed.test"]}
+                        "deny_out": ["allowed.test"], "rules": []}
         s = ctl_json(sbx, "show", i, root=root)["sandbox"]
         assert s["flows"] == [] and s["generation"] == 3 and s["deny_out"] == ["allowed.test"]
         assert {"entry": "allowed.test", "action": "deny", "layer": "live", "origin": "sbxctl net"} in s["policy"]

@@ -326,11 +326,20 @@ struct sbx_verdict sbx_core_judge_logged(const struct sbx_core *core, enum sbx_p
 
 /* --- a policy that was changed --- */
 
+/* Were the requests of @had judged by a live rule, and @t asks for another one or for none? */
+static bool other_requests(const struct sbx_flow_target *t, const struct sbx_flow_target *had)
+{
+	if (had->terminate != SBX_TERMINATE_LIVE)
+		return false; /* is_stricter() compares the numbers */
+	return t->terminate != SBX_TERMINATE_LIVE ||
+	       strcmp(t->verdict.requests, had->verdict.requests) != 0;
+}
+
 /* Does @t ask for more than what @had was opened by? What was not checked then cannot be checked
  * any more. */
 static bool is_stricter(const struct sbx_flow_target *t, const struct sbx_flow_target *had)
 {
-	return (t->terminate && t->terminate != had->terminate) ||
+	return (t->terminate && t->terminate != had->terminate) || other_requests(t, had) ||
 	       (t->check != SBX_CHECK_NONE && t->check != had->check) ||
 	       (t->must_match && !had->must_match) || (t->must_parse && !had->must_parse);
 }

@@ -40,7 +40,7 @@
 #include "broker/io/report.h"
 #include "ipc/channel.h"
 
-#define PACKET_MAX (SBX_TLS_FIRST_MAX + 1024)
+#define PACKET_MAX (SBX_TLS_FIRST_MAX + SBX_TLS_RULE_MAX + SBX_TLS_REQUESTS_MAX + 1024)
 static_assert(PACKET_MAX <= SBX_COPY_MAX, "a packet fits the buffer for copies");
 
 /* A flow that sbx-tls carries. */
@@ -103,9 +103,12 @@ static int hand_over(struct sbx_tcp_flow *f)
 {
 	struct sbx_tcp *t = f->t;
 	bool echo = f->target.kind == SBX_FLOW_SELFTEST;
+	bool live = !echo && f->target.verdict.terminate == SBX_TERMINATE_LIVE;
 	struct sbx_msg_tls_flow m = {
 		.flow = t->next_handed,
-		.entry = echo ? SBX_TLS_ECHO : f->target.verdict.terminate - 1,
+		.entry = echo ? SBX_TLS_ECHO :
+			 live ? SBX_TLS_LIVE :
+				f->target.verdict.terminate - 1,
 		.tls = f->target.check == SBX_CHECK_TLS,
 		.addr = f->target.addr,
 		.port = f->target.port,
@@ -121,6 +124,11 @@ static int hand_over(struct sbx_tcp_flow *f)
 		return -ENOMEM;
 
 	sbx_text_fit(m.name, sizeof(m.name), "%s", f->target.name);
+	if (live) {
+		m.rule = sbx_span_str(sbx_policy_rule_text(f->ctx->core.policy,
+							   f->target.verdict.rule));
+		m.requests = sbx_span_str(f->target.verdict.requests);
+	}
 	n = sbx_msg_encode_tls_flow(&m, packet, PACKET_MAX);
 	r = n < 0 ? (int)n :
 		    sbx_channel_send(f->ctx->fds[SBX_BFD_TLS], packet, (size_t)n, fds,

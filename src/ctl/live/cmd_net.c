@@ -13,8 +13,8 @@
 
 struct values {
 	bool air_gap, no_air_gap, replace;
-	const char **allow, **deny;
-	size_t n_allow, n_deny;
+	const char **allow, **deny, **rule;
+	size_t n_allow, n_deny, n_rule;
 };
 
 #define FLAG(field) .kind = SBX_OPTION_FLAG, .offset = offsetof(struct values, field)
@@ -32,8 +32,12 @@ static const struct sbx_option options[] = {
 	{ "deny", .value = "PATTERN", LIST(deny),
 	  .help = "refuse connections to this name or network from now on",
 	  .more = ", and cut those that are open" },
+	{ "rule", .value = "RULE", LIST(rule),
+	  .help = "let these live rules take the place of those that are in force",
+	  .more = ", allow|deny PATTERN [METHODS [PATH...]]: 'allow api.example.org GET,HEAD "
+		  "/v1/a'" },
 	{ "replace", FLAG(replace), .help = "let these entries replace all that were added before",
-	  .more = "; with no --allow and --deny none is left" },
+	  .more = "; with no --allow, --deny and --rule none is left" },
 };
 
 static json_t *array_of(const char **v, size_t n)
@@ -54,10 +58,11 @@ static json_t *request_of(struct sbx_ctl *ctl, const struct values *v)
 		sbx_err_set(&ctl->err, "--air-gap and --no-air-gap exclude each other");
 		return NULL;
 	}
-	if (!v->air_gap && !v->no_air_gap && !v->replace && !v->n_allow && !v->n_deny) {
+	if (!v->air_gap && !v->no_air_gap && !v->replace && !v->n_allow && !v->n_deny &&
+	    !v->n_rule) {
 		sbx_err_set(&ctl->err,
 			    "nothing is to be changed (--air-gap, --no-air-gap, --allow, "
-			    "--deny, --replace; sbxctl show prints what is in force)");
+			    "--deny, --rule, --replace; sbxctl show prints what is in force)");
 		return NULL;
 	}
 	request = json_pack("{s:s}", "op", "network");
@@ -69,6 +74,8 @@ static json_t *request_of(struct sbx_ctl *ctl, const struct values *v)
 	if (v->n_deny || v->replace)
 		json_object_set_new(request, v->replace ? "deny_out" : "add_deny",
 				    array_of(v->deny, v->n_deny));
+	if (v->n_rule || v->replace)
+		json_object_set_new(request, "rules", array_of(v->rule, v->n_rule));
 	return request;
 }
 
@@ -94,19 +101,20 @@ static int print_change(struct sbx_ctl *ctl, const char *id, json_t *answer)
 /* Names the flag in place of the request's member: "--allow" of "add_allow[0]: ". */
 static void name_flag(struct sbx_err *err)
 {
-	const char *rest = strstr(err->msg, "]: ");
+	const char *rest = strstr(err->msg, ": ");
 	const char *flag = strncmp(err->msg, "add_allow[", 10) == 0 ||
 					   strncmp(err->msg, "allow_out[", 10) == 0 ?
 				   "--allow" :
 			   strncmp(err->msg, "add_deny[", 9) == 0 ||
 					   strncmp(err->msg, "deny_out[", 9) == 0 ?
 				   "--deny" :
-				   NULL;
+			   strncmp(err->msg, "rules[", 6) == 0 ? "--rule" :
+								 NULL;
 	struct sbx_err named = { 0 };
 
 	if (!flag || !rest)
 		return;
-	sbx_err_set(&named, "%s %s", flag, rest + 3);
+	sbx_err_set(&named, "%s %s", flag, rest + 2);
 	*err = named;
 }
 

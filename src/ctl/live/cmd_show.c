@@ -129,6 +129,7 @@ static void policy_line(struct sbx_ctl *ctl, json_t *sandbox)
 	line(ctl, "policy", text);
 	line_of(ctl, sandbox, "allow_out", "allowed");
 	line_of(ctl, sandbox, "deny_out", "denied");
+	line_of(ctl, sandbox, "rules", "rules");
 }
 
 /* --- tables --- */

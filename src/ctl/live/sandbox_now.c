@@ -18,7 +18,7 @@ SBX_DEFINE_CLEANUP(struct sbx_control_client, sbx_control_disconnect);
 static void take(json_t *row, const json_t *sandbox)
 {
 	static const char *const keys[] = { "state", "generation", "air_gapped", "allow_out",
-					    "deny_out" };
+					    "deny_out", "rules" };
 
 	for (size_t i = 0; i < SBX_N_ELEMENTS(keys); i++) {
 		json_t *v = json_object_get(sandbox, keys[i]), *old = json_object_get(row, keys[i]);

@@ -29,6 +29,7 @@ json_t *sbx_sandbox_json(const struct sbx_store_sandbox_row *s)
 	json_object_set_new(o, "air_gapped", json_boolean(s->air_gapped));
 	json_object_set_new(o, "allow_out", sbx_json_parse(s->allow_json));
 	json_object_set_new(o, "deny_out", sbx_json_parse(s->deny_json));
+	json_object_set_new(o, "rules", sbx_json_parse(s->rules_json));
 	sbx_row_set_int(o, "n_events", s->n_events);
 	sbx_row_set_int(o, "cpu_us", s->cpu_us);
 	sbx_row_set_int(o, "memory_peak_bytes", s->memory_peak_bytes);

@@ -15,7 +15,7 @@
 	"SELECT rowid, id, profile, state, command, analysis_id, workspace, policy_hash, "         \
 	"selftest, receipt, pid, pid_start, uid, created_ms, released_ms, ended_ms, exit_status, " \
 	"cpu_us, memory_peak_bytes, cpu_pressure_us, memory_pressure_us, io_pressure_us, "         \
-	"n_events, generation, air_gapped, allow_out, deny_out FROM sandbox"
+	"n_events, generation, air_gapped, allow_out, deny_out, rules FROM sandbox"
 
 static void to_row(sqlite3_stmt *stmt, struct sbx_store_sandbox_row *s)
 {
@@ -47,6 +47,7 @@ static void to_row(sqlite3_stmt *stmt, struct sbx_store_sandbox_row *s)
 		.air_gapped = sqlite3_column_int(stmt, 24) != 0,
 		.allow_json = sbx_sql_word(stmt, 25),
 		.deny_json = sbx_sql_word(stmt, 26),
+		.rules_json = sbx_sql_word(stmt, 27),
 	};
 }
 

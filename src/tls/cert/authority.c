@@ -89,14 +89,16 @@ static X509 *new_cert(EVP_PKEY *key, const char *common_name, long hours)
  * names below it. */
 static char *constraints(const struct sbx_http_rules *rules)
 {
-	size_t n_max = 16 + rules->n_entries * (SBX_HOSTNAME_MAX + 32), n;
+	size_t n_names = rules->n_entries + rules->n_live;
+	size_t n_max = 16 + n_names * (SBX_HOSTNAME_MAX + 32), n;
 	char *text = malloc(n_max);
 
 	if (!text)
 		return NULL;
 	n = (size_t)snprintf(text, n_max, "critical");
-	for (size_t i = 0; i < rules->n_entries; i++) {
-		struct sbx_span host = rules->entries[i].host;
+	for (size_t i = 0; i < n_names; i++) {
+		struct sbx_span host = i < rules->n_entries ? rules->entries[i].host :
+							      rules->live[i - rules->n_entries];
 
 		if (host.n > 2 && host.p[0] == '*') {
 			host.p += 2;

@@ -68,6 +68,8 @@ void sbx_conn_free(struct sbx_conn *c)
 	sbx_side_fini(&c->client);
 	sbx_side_fini(&c->server);
 	send_done(c);
+	sbx_http_entry_fini(&c->live);
+	free(c->live_text);
 	free(c);
 }
 
@@ -229,6 +231,8 @@ int sbx_conn_on_session(SSL *ssl, SSL_SESSION *session)
 
 	if (!h || SSL_get_verify_result(ssl) != X509_V_OK)
 		return 0;
+	if (c->entry == &c->live)
+		return 0; /* it goes with the connection, and the session would not */
 	SSL_SESSION_free(h->session);
 	h->session = session;
 	h->session_entry = c->entry;
@@ -482,10 +486,43 @@ static int start(struct sbx_conn *c, const struct sbx_msg_tls_flow *flow, int cl
 	return e;
 }
 
+bool sbx_conn_may_be_live(const struct sbx_tls_context *ctx, const struct sbx_msg_tls_flow *flow)
+{
+	const struct sbx_http_rules *r = &ctx->rules;
+	bool is_live = false;
+
+	for (size_t i = 0; i < r->n_live && !is_live; i++)
+		is_live = sbx_http_host_matches(r->live[i], flow->name);
+	for (size_t i = 0; i < r->n_entries; i++)
+		if (sbx_http_host_matches(r->entries[i].host, flow->name))
+			return false;
+	for (size_t i = 0; i < r->n_secrets; i++)
+		if (sbx_http_secret_is_for(&r->secrets[i], flow->name))
+			return false;
+	return is_live;
+}
+
+/* Copies what came with the message. 0 or -errno. */
+static int take_live(struct sbx_conn *c, const struct sbx_msg_tls_flow *flow)
+{
+	char *p = malloc(flow->rule.n + flow->requests.n + 1);
+
+	if (!p)
+		return -ENOMEM;
+	c->live_text = p;
+	if (flow->rule.n)
+		memcpy(p, flow->rule.p, flow->rule.n);
+	memcpy(p + flow->rule.n, flow->requests.p, flow->requests.n);
+	return sbx_http_entry_live(sbx_span(p, flow->rule.n), sbx_span_str(c->name),
+				   sbx_span(p + flow->rule.n, flow->requests.n), &c->live);
+}
+
 int sbx_conn_new(struct sbx_tls_context *ctx, const struct sbx_msg_tls_flow *flow,
 		  const int fds_take[2])
 {
 	struct sbx_conn *c = calloc(1, sizeof(*c));
+	bool live = flow->entry == SBX_TLS_LIVE;
+	int r;
 
 	if (!c) {
 		sbx_fd_close(fds_take[0]);
@@ -495,12 +532,21 @@ int sbx_conn_new(struct sbx_tls_context *ctx, const struct sbx_msg_tls_flow *flo
 	c->ctx = ctx;
 	c->flow = flow->flow;
 	c->echo = flow->entry == SBX_TLS_ECHO;
-	c->entry = c->echo ? &ctx->echo : &ctx->rules.entries[flow->entry];
+	c->entry = c->echo ? &ctx->echo :
+		   live	   ? &c->live :
+			     &ctx->rules.entries[flow->entry];
 	c->addr = flow->addr;
 	c->port = flow->port;
 	c->tls = flow->tls;
 	c->has_hello = c->asked = c->answered = !c->tls;
 	sbx_text_fit(c->name, sizeof(c->name), "%s", flow->name);
+	if (live && (r = take_live(c, flow)) < 0) {
+		sbx_fd_close(fds_take[0]);
+		sbx_fd_close(fds_take[1]);
+		free(c->live_text);
+		free(c);
+		return r;
+	}
 	if (c->port == (c->tls ? 443 : 80))
 		sbx_text_fit(c->authority, sizeof(c->authority), "%s", c->name);
 	else

@@ -30,7 +30,9 @@ struct sbx_conn {
 	struct sbx_tls_context *ctx;
 	struct sbx_conn *prev, *next;
 	uint32_t flow; /* the broker's number */
-	const struct sbx_http_entry *entry;
+	const struct sbx_http_entry *entry; /* of the rules, or the next */
+	struct sbx_http_entry live;	    /* of a live rule, which came with the flow */
+	char *live_text;		    /* heap: of its spans */
 	struct sbx_addr addr;
 	uint16_t port;
 	bool tls;
@@ -52,8 +54,12 @@ struct sbx_conn {
 	void *http;			     /* the protocol's state; it frees it */
 };
 
+/* May the flow be judged by the live rule that came with it? The name must be one of the rules'
+ * live names, and neither an entry nor a secret may be for it: the live rule could lift them. */
+bool sbx_conn_may_be_live(const struct sbx_tls_context *ctx, const struct sbx_msg_tls_flow *flow);
 /* Takes over @fds: the client's socket and the server's. 0: the connection lives, or has ended and
- * the broker was told. -ENOMEM: there is none, and the broker was not told; @fds are closed. */
+ * the broker was told. -ENOMEM, or -EBADMSG (the text of a live rule): there is none, and the
+ * broker was not told; @fds are closed. */
 int sbx_conn_new(struct sbx_tls_context *ctx, const struct sbx_msg_tls_flow *flow,
 		 const int fds_take[2]);
 /* Ends it: both sides are closed, and then the broker is told. */

@@ -42,6 +42,18 @@ static void turn_away(struct sbx_tls_context *ctx, const struct sbx_msg_tls_flow
 		sbx_tls_send(ctx, packet, (size_t)n);
 }
 
+/* Is it a flow that this process can carry, with its sockets? */
+static bool is_fine(const struct sbx_tls_context *ctx, const struct sbx_msg_tls_flow *m,
+		    size_t n_fds)
+{
+	if (m->entry == SBX_TLS_ECHO)
+		return n_fds == 1;
+	if (n_fds != 2)
+		return false;
+	return m->entry == SBX_TLS_LIVE ? sbx_conn_may_be_live(ctx, m) :
+					  m->entry < ctx->rules.n_entries;
+}
+
 /* False: nothing more to read now. */
 static bool receive_flow(struct sbx_tls_context *ctx)
 {
@@ -69,8 +81,7 @@ static bool receive_flow(struct sbx_tls_context *ctx)
 		return true;
 	}
 	if (sbx_msg_decode_tls_flow(sbx_span(ctx->buf, n), &m) < 0 ||
-	    (m.entry >= ctx->rules.n_entries && m.entry != SBX_TLS_ECHO) ||
-	    n_fds != (m.entry == SBX_TLS_ECHO ? 1 : 2)) {
+	    !is_fine(ctx, &m, n_fds)) {
 		for (size_t i = 0; i < n_fds; i++)
 			sbx_fd_close(fds[i]);
 		sbx_tls_exit(ctx, 1);
@@ -80,8 +91,12 @@ static bool receive_flow(struct sbx_tls_context *ctx)
 		sbx_fd_close(fds[0]);
 		sbx_fd_close(fds[1]);
 		turn_away(ctx, &m);
-	} else if (sbx_conn_new(ctx, &m, fds) < 0) {
-		turn_away(ctx, &m);
+	} else {
+		r = sbx_conn_new(ctx, &m, fds);
+		if (r == -EBADMSG)
+			sbx_tls_exit(ctx, 1);
+		else if (r < 0)
+			turn_away(ctx, &m);
 	}
 	return true;
 }

@@ -798,6 +798,31 @@ static void test_tls_flow(void **state)
 	assert_int_equal(sbx_msg_encode_tls_flow(&m, packet, SBX_MSG_MAX), -EINVAL);
 	m.first.n = 0;
 	assert_true(sbx_msg_encode_tls_flow(&m, packet, SBX_MSG_MAX) > 0);
+	/* a live rule comes with its text, and nothing else does */
+	m.entry = SBX_TLS_LIVE;
+	assert_int_equal(sbx_msg_encode_tls_flow(&m, packet, SBX_MSG_MAX), -EINVAL);
+	m.rule = sbx_span_str("live api.example.org");
+	m.requests = sbx_span_str("GET,HEAD /v1");
+	m.first = sbx_span(first, SBX_TLS_FIRST_MAX);
+	n = sbx_msg_encode_tls_flow(&m, packet, SBX_MSG_MAX);
+	assert_true(n > 0);
+	assert_int_equal(sbx_msg_decode_tls_flow(sbx_span(packet, (size_t)n), &got), 0);
+	assert_int_equal(got.entry, SBX_TLS_LIVE);
+	assert_int_equal(got.rule.n, m.rule.n);
+	assert_memory_equal(got.requests.p, m.requests.p, m.requests.n);
+	for (size_t cut = SBX_TLS_FIRST_MAX; cut < (size_t)n; cut++)
+		assert_int_equal(sbx_msg_decode_tls_flow(sbx_span(packet, cut), &got), -EBADMSG);
+	m.entry = 2;
+	assert_int_equal(sbx_msg_encode_tls_flow(&m, packet, SBX_MSG_MAX), -EINVAL);
+	m.entry = SBX_TLS_LIVE;
+	m.first.n = 0;
+	m.requests = sbx_span(first, SBX_TLS_REQUESTS_MAX + 1);
+	assert_int_equal(sbx_msg_encode_tls_flow(&m, packet, SBX_MSG_MAX), -EINVAL);
+	m.requests.n--;
+	m.rule = sbx_span(first, SBX_TLS_RULE_MAX + 1);
+	assert_int_equal(sbx_msg_encode_tls_flow(&m, packet, SBX_MSG_MAX), -EINVAL);
+	m.rule = m.requests = sbx_span(NULL, 0);
+	m.entry = 2;
 	m.port = 0;
 	assert_int_equal(sbx_msg_encode_tls_flow(&m, packet, SBX_MSG_MAX), -EINVAL);
 	m.port = 443;

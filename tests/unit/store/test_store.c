@@ -50,7 +50,7 @@ static void test_open_creates(void **state)
 	assert_int_equal(mode_of(wal), 0600);
 	assert_string_equal(query(f, "PRAGMA journal_mode"), "wal");
 	assert_string_equal(query(f, "PRAGMA page_size"), "1024");
-	assert_string_equal(query(f, "PRAGMA user_version"), "5");
+	assert_string_equal(query(f, "PRAGMA user_version"), "6");
 	assert_null(sbx_store_close(store));
 	assert_null(sbx_store_close(NULL));
 	/* Again, with nothing left to do. */
@@ -199,7 +199,7 @@ static void test_newer_is_refused(void **state)
 
 	sbx_store_close(open_store(f));
 	query(f, "PRAGMA user_version=7");
-	open_fails(f, SBX_STORE_E_NEWER, "version 7, this sbx knows 5");
+	open_fails(f, SBX_STORE_E_NEWER, "version 7, this sbx knows 6");
 	query(f, "PRAGMA user_version=-1");
 	open_fails(f, SBX_STORE_E_NEWER, "version -1");
 }

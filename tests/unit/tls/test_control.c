@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "ipc/channel.h"
 #include "ipc/messages.h"
 #include "tests/unit/http/world.h"
@@ -159,6 +160,84 @@ static void test_no_memory(void **state)
 	assert_int_equal(ctx.n_conns, 0);
 	assert_int_equal(n_done(), 1);
 	assert_true(is_closed(client));
+}
+
+/* --- live rules --- */
+
+static struct sbx_span live_names[] = { TEXT("*.live.example"), TEXT("*.example") };
+static struct sbx_span secret_host = TEXT("secret.live.example");
+static struct sbx_http_secret secrets[] = { { .hosts = { .n = 1, .v = &secret_host } } };
+
+/* Sends a flow to @name with a live rule. Is it carried? Otherwise the process ends. */
+static bool carries_live(const char *name, const char *requests)
+{
+	SBX_AUTO_CLOSE int client = -1;
+	struct sbx_msg_tls_flow m = {
+		.entry = SBX_TLS_LIVE,
+		.port = 80,
+		.rule = sbx_span_str("live"),
+		.requests = sbx_span_str(requests),
+	};
+	int mine[2], server[2];
+	uint8_t packet[1024];
+	bool carried;
+	ssize_t n;
+
+	sbx_text_fit(m.name, sizeof(m.name), "%s", name);
+	n = sbx_msg_encode_tls_flow(&m, packet, sizeof(packet));
+	assert_true(n > 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, mine), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, server), 0);
+	assert_int_equal(sbx_channel_send(broker, packet, (size_t)n, (int[]){ mine[1], server[1] },
+					  2),
+			 0);
+	client = mine[0];
+	sbx_fd_close(mine[1]);
+	sbx_fd_close(server[0]);
+	sbx_fd_close(server[1]);
+	memset(packet, 'x', sizeof(packet)); /* nothing of the message is kept */
+	event_base_loop(ctx.base, EVLOOP_NONBLOCK);
+	carried = ctx.exit_status == 0;
+	if (carried) {
+		const struct sbx_http_entry *e = ctx.first->entry;
+
+		assert_int_equal(e->access, SBX_HTTP_ACCESS_LISTED);
+		assert_memory_equal(e->methods.v[0].p, "GET", 3);
+		assert_int_equal(e->methods.n, 2);
+		assert_memory_equal(e->paths.v[0].p, "/a/**", 5);
+		assert_memory_equal(e->text.p, "live", 4);
+		sbx_conn_free(ctx.first);
+	} else {
+		assert_null(ctx.first);
+		assert_true(is_closed(client));
+	}
+	ctx.exit_status = 0;
+	return carried;
+}
+
+/* The broker may be another's: what it sends lifts neither an entry nor a secret, and opens no name
+ * that the authority is not for. */
+static void test_live(void **state)
+{
+	static const char good[] = "GET,HEAD /a/**";
+
+	(void)state;
+	ctx.rules.live = live_names;
+	ctx.rules.n_live = SBX_N_ELEMENTS(live_names);
+	ctx.rules.secrets = secrets;
+	ctx.rules.n_secrets = SBX_N_ELEMENTS(secrets);
+	assert_true(carries_live("x.live.example", good));
+	assert_false(carries_live("a.example", good)); /* an entry */
+	assert_false(carries_live("secret.live.example", good));
+	assert_false(carries_live("live.test", good));
+	assert_false(carries_live("x.live.example", "get"));
+	assert_false(carries_live("x.live.example", "GET,"));
+	assert_false(carries_live("x.live.example", "*"));
+	assert_false(carries_live("x.live.example", "GET /a "));
+	assert_false(carries_live("x.live.example", "GET a"));
+	assert_false(carries_live("x.live.example", " "));
+	ctx.rules.n_live = 0;
+	assert_false(carries_live("x.live.example", good));
 }
 
 /* --- TLS_CUT --- */
@@ -416,6 +495,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_flow),
 		TEST(test_no_memory),
+		TEST(test_live),
 		TEST(test_cut),
 		TEST(test_cut_at_once),
 		TEST(test_cut_with_a_descriptor),

@@ -13,7 +13,8 @@ static void changed(struct sbx_recorder *r, uint64_t generation, const char *all
 {
 	char copy[32];
 	const struct sbx_store_change change = {
-		.generation = generation, .air_gapped = true, .allow_json = copy, .deny_json = "[]"
+		.generation = generation, .air_gapped = true, .allow_json = copy, .deny_json = "[]",
+		.rules_json = "[]"
 	};
 
 	snprintf(copy, sizeof(copy), "%s", allow);

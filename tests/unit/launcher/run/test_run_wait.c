@@ -44,11 +44,13 @@ void sbx_record_event(struct sbx_recorder *r, const struct sbx_event *event)
 }
 
 int sbx_record_begin(struct sbx_recorder *r, const struct sbx_facts *f,
-		     const struct sbx_policy *policy, struct sbx_err *err)
+		     const struct sbx_policy *policy, const struct sbx_live *live,
+		     struct sbx_err *err)
 {
 	(void)r;
 	(void)f;
 	(void)policy;
+	(void)live;
 	(void)err;
 	return 0;
 }
