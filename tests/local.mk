@@ -169,6 +169,7 @@ EXTRA_DIST += \
 	%reldir%/system/test_selftest.py \
 	%reldir%/system/test_overlay.py \
 	%reldir%/system/test_sbxd_page.py \
+	%reldir%/system/test_sbxd_reach.py \
 	%reldir%/system/test_passed_directories.py \
 	%reldir%/system/test_smoke.py \
 	%reldir%/system/test_systemd.py \

@@ -6,6 +6,7 @@ noinst_LIBRARIES += %reldir%/libsbx-api.a
 %canon_reldir%_libsbx_api_a_SOURCES = \
 	%reldir%/api/exposition.c %reldir%/api/exposition.h \
 	%reldir%/api/field.c %reldir%/api/field.h \
+	%reldir%/api/net_rule.c %reldir%/api/net_rule.h \
 	%reldir%/api/openapi.c \
 	%reldir%/api/principal.c %reldir%/api/principal.h \
 	%reldir%/api/route.c %reldir%/api/route.h
@@ -134,7 +135,7 @@ tests_unit_daemon_test_sample_LDADD = \
 
 check_PROGRAMS += tests/unit/daemon/test_output
 tests_unit_daemon_test_output_SOURCES = tests/unit/daemon/test_output.c
-tests_unit_daemon_test_output_LDADD = %reldir%/libsbx-daemon.a %reldir%/libsbx-output.a policy/libsbx-policy.a src/base/libsbx-base.a $(JANSSON_LIBS) $(CMOCKA_LIBS)
+tests_unit_daemon_test_output_LDADD = %reldir%/libsbx-daemon.a %reldir%/libsbx-api.a %reldir%/libsbx-output.a policy/libsbx-policy.a src/base/libsbx-base.a $(PSL_LIBS) $(IDN2_LIBS) $(JANSSON_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += tests/unit/daemon/test_start_line
 tests_unit_daemon_test_start_line_SOURCES = tests/unit/daemon/test_start_line.c
 tests_unit_daemon_test_start_line_LDADD = %reldir%/libsbx-output.a src/base/libsbx-base.a $(CMOCKA_LIBS)

@@ -38,8 +38,8 @@ def test_changes_of_a_sandbox(sbx):
         killed, second, first = s.get("/audit")["items"]
         assert (first["principal"], first["action"], first["object"]) == ("token ci", "PUT /sandboxes/{id}/network", one)
         assert abs(time.mktime(time.strptime(first["at"][:19], "%Y-%m-%dT%H:%M:%S")) - time.timezone - time.time()) < 60
-        assert first["before"] == {"generation": 1, "air_gapped": False, "allow_out": [], "deny_out": []}
-        assert first["after"] == {"generation": 2, "air_gapped": True, "allow_out": ["files.test"], "deny_out": []}
+        assert first["before"] == {"generation": 1, "air_gapped": False, "allow_out": [], "deny_out": [], "rules": []}
+        assert first["after"] == {"generation": 2, "air_gapped": True, "allow_out": ["files.test"], "deny_out": [], "rules": []}
         assert second["before"] == first["after"] and second["after"]["air_gapped"] is False
         assert (killed["action"], killed["before"], killed["after"]) == ("DELETE /sandboxes/{id}", {"live": True}, {"live": False})
         assert killed["principal"].startswith("uid ")

@@ -163,6 +163,9 @@ def bad_bodies(schema):
         if part.get("type") in ("object", ["object", "null"]) and "properties" in part:
             for body, inner in bad_bodies(part):
                 yield {**base, name: body}, f"{name}.{inner}"
+        if part.get("type") == "array" and "properties" in part["items"]:
+            for body, inner in bad_bodies(part["items"]):
+                yield {**base, name: [body]}, f"{name}[0].{inner}"
         for value in wrong(part):
             yield {**base, name: value}, name
 

@@ -12,7 +12,8 @@
 #define WORD_MAX    32768 /* of any text, in a list or map */
 #define ENTRIES_MAX 256
 
-static const char *const types[] = { "string", "integer", "boolean", "array", "object", "object" };
+static const char *const types[] = { "string", "integer", "boolean", "array",
+				     "object", "object",  "array",   "array" };
 _Static_assert(SBX_N_ELEMENTS(types) == SBX_N_FIELD_TYPES, "a JSON type for each");
 
 static int refuse(char *ret_name, const char *name, struct sbx_err *err, const char *why)
@@ -88,24 +89,36 @@ static int check_integer(const struct sbx_field *f, const char *name, const json
 	return refuse(ret_name, name, err, text);
 }
 
+static size_t max_entries(const struct sbx_field *f)
+{
+	return f->n_max ? f->n_max : ENTRIES_MAX;
+}
+
+static int refuse_length(const struct sbx_field *f, const char *name, char *ret_name,
+			 struct sbx_err *err)
+{
+	char text[64];
+
+	sbx_text_cut(text, sizeof(text), "it has more than %zu entries", max_entries(f));
+	return refuse(ret_name, name, err, text);
+}
+
 /* The entries of an array or a map. */
 static int check_entries(const struct sbx_field *f, const char *name, json_t *v, char *ret_name,
 			 struct sbx_err *err)
 {
-	size_t n_max = f->n_max ? f->n_max : ENTRIES_MAX, i;
 	bool is_array = f->type == SBX_FIELD_STRINGS;
-	char place[SBX_FIELD_NAME_MAX], text[64];
+	char place[SBX_FIELD_NAME_MAX];
 	const char *key;
 	json_t *entry;
+	size_t i;
 	int r = 0;
 
 	if (is_array ? !json_is_array(v) : !json_is_object(v))
 		return refuse(ret_name, name, err,
 			      is_array ? "it is no array of strings" : "it is no object");
-	if ((is_array ? json_array_size(v) : json_object_size(v)) > n_max) {
-		sbx_text_cut(text, sizeof(text), "it has more than %zu entries", n_max);
-		return refuse(ret_name, name, err, text);
-	}
+	if ((is_array ? json_array_size(v) : json_object_size(v)) > max_entries(f))
+		return refuse_length(f, name, ret_name, err);
 	if (is_array) {
 		json_array_foreach(v, i, entry)
 		{
@@ -127,6 +140,71 @@ static int check_entries(const struct sbx_field *f, const char *name, json_t *v,
 static int check_members(const struct sbx_field *fields, size_t n, const char *above, json_t *o,
 			 char *ret_name, struct sbx_err *err);
 
+static int check_objects(const struct sbx_field *f, const char *name, json_t *v, char *ret_name,
+			 struct sbx_err *err)
+{
+	char place[SBX_FIELD_NAME_MAX];
+	json_t *entry;
+	size_t i;
+	int r = 0;
+
+	if (!json_is_array(v))
+		return refuse(ret_name, name, err, "it is no array of objects");
+	if (json_array_size(v) > max_entries(f))
+		return refuse_length(f, name, ret_name, err);
+	json_array_foreach(v, i, entry)
+	{
+		sbx_text_cut(place, sizeof(place), "%s[%zu]", name, i);
+		r = r ? r : check_members(f->members, f->n_members, place, entry, ret_name, err);
+	}
+	return r;
+}
+
+static bool is_port(const char **s)
+{
+	unsigned long v = 0;
+	size_t n = strspn(*s, "0123456789");
+
+	for (size_t i = 0; i < n && i < 6; i++)
+		v = v * 10 + (unsigned long)((*s)[i] - '0');
+	*s += n;
+	return n > 0 && n < 6 && v > 0 && v <= UINT16_MAX;
+}
+
+static bool is_ports(const json_t *v)
+{
+	const char *s = json_string_value(v);
+
+	if (json_is_integer(v))
+		return json_integer_value(v) > 0 && json_integer_value(v) <= UINT16_MAX;
+	if (!s || json_string_length(v) > 11 || !is_port(&s))
+		return false;
+	if (*s == '-') {
+		s++;
+		return is_port(&s) && !*s;
+	}
+	return !*s;
+}
+
+static int check_ports(const struct sbx_field *f, const char *name, json_t *v, char *ret_name,
+		       struct sbx_err *err)
+{
+	char place[SBX_FIELD_NAME_MAX];
+
+	if (!json_is_array(v))
+		return refuse(ret_name, name, err, "it is no array of ports");
+	if (json_array_size(v) > max_entries(f))
+		return refuse_length(f, name, ret_name, err);
+	for (size_t i = 0; i < json_array_size(v); i++) {
+		if (is_ports(json_array_get(v, i)))
+			continue;
+		sbx_text_cut(place, sizeof(place), "%s[%zu]", name, i);
+		return refuse(ret_name, place, err,
+			      "it is neither a number from 1 to 65535 nor a range \"1000-2000\"");
+	}
+	return 0;
+}
+
 static int check_value(const struct sbx_field *f, const char *name, json_t *v, char *ret_name,
 		       struct sbx_err *err)
 {
@@ -143,6 +221,10 @@ static int check_value(const struct sbx_field *f, const char *name, json_t *v, c
 	case SBX_FIELD_STRINGS:
 	case SBX_FIELD_MAP:
 		return check_entries(f, name, v, ret_name, err);
+	case SBX_FIELD_OBJECTS:
+		return check_objects(f, name, v, ret_name, err);
+	case SBX_FIELD_PORTS:
+		return check_ports(f, name, v, ret_name, err);
 	default:
 		return check_members(f->members, f->n_members, name, v, ret_name, err);
 	}
@@ -225,6 +307,17 @@ static json_t *words_schema(const struct sbx_field *f)
 	return words;
 }
 
+static json_t *items_schema(const struct sbx_field *f)
+{
+	if (f->type == SBX_FIELD_OBJECTS)
+		return sbx_fields_schema(f->members, f->n_members);
+	if (f->type == SBX_FIELD_PORTS)
+		return json_pack("{s:[{s:s, s:i, s:i}, {s:s, s:s}]}", "oneOf", "type", "integer",
+				 "minimum", 1, "maximum", UINT16_MAX, "type", "string", "pattern",
+				 "^[0-9]{1,5}(-[0-9]{1,5})?$");
+	return json_pack("{s:s}", "type", "string");
+}
+
 json_t *sbx_field_schema(const struct sbx_field *f)
 {
 	json_t *s = f->type == SBX_FIELD_OBJECT ? sbx_fields_schema(f->members, f->n_members) :
@@ -244,10 +337,10 @@ json_t *sbx_field_schema(const struct sbx_field *f)
 	if (f->type == SBX_FIELD_STRING)
 		json_object_set_new(s, "maxLength",
 				    json_integer((json_int_t)(f->n_max ? f->n_max : STRING_MAX)));
-	if (f->type == SBX_FIELD_STRINGS) {
-		json_object_set_new(s, "items", json_pack("{s:s}", "type", "string"));
-		json_object_set_new(s, "maxItems",
-				    json_integer((json_int_t)(f->n_max ? f->n_max : ENTRIES_MAX)));
+	if (f->type == SBX_FIELD_STRINGS || f->type == SBX_FIELD_OBJECTS ||
+	    f->type == SBX_FIELD_PORTS) {
+		json_object_set_new(s, "items", items_schema(f));
+		json_object_set_new(s, "maxItems", json_integer((json_int_t)max_entries(f)));
 	}
 	if (f->type == SBX_FIELD_MAP)
 		json_object_set_new(s, "additionalProperties",

@@ -20,6 +20,8 @@ enum sbx_field_type {
 	SBX_FIELD_STRINGS, /* an array of strings */
 	SBX_FIELD_MAP,	   /* an object whose values are strings */
 	SBX_FIELD_OBJECT,  /* an object with members of its own */
+	SBX_FIELD_OBJECTS, /* an array of such objects */
+	SBX_FIELD_PORTS,   /* an array of ports, and of ranges as "1000-2000" */
 	SBX_N_FIELD_TYPES,
 };
 

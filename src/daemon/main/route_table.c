@@ -5,6 +5,7 @@
  */
 #include "daemon/main/route_table.h"
 #include "base/cleanup.h"
+#include "daemon/api/net_rule.h"
 #include "daemon/resources/resources.h"
 #include "daemon/rows/routes.h"
 #include "policy/forms/option_form.h"
@@ -24,11 +25,19 @@ static const struct sbx_field sandboxes_query[] = {
 	SBX_ROWS_PAGE,
 };
 
+#define NET_RULES(text)                                                                            \
+	{                                                                                          \
+		"rules", SBX_FIELD_OBJECTS, .n_max = SBX_NET_RULES_MAX,                            \
+			.members = sbx_net_rule_fields, .n_members = SBX_N_NET_RULE_FIELDS,        \
+			.help = (text)                                                             \
+	}
+
 static const struct sbx_field network_body[] = {
 	{ "air_gapped", SBX_FIELD_BOOLEAN,
-	  .help = "nothing is reached but resolvers and allow_out" },
+	  .help = "nothing is reached but resolvers, and what allow_out and rules allow" },
 	{ "allow_out", SBX_FIELD_STRINGS, .n_max = 1000, .help = "replaces the live allow list" },
 	{ "deny_out", SBX_FIELD_STRINGS, .n_max = 1000, .help = "replaces the live deny list" },
+	NET_RULES("replaces the live rules, which are judged with the lists"),
 };
 
 static const char *const protocols[] = { "tcp", "udp", NULL };
@@ -62,9 +71,11 @@ static const struct sbx_field explain_body[] = {
 };
 
 static const struct sbx_field start_network[] = {
-	{ "allow_out", SBX_FIELD_STRINGS, .n_max = 1000,
-	  .help = "names and networks to allow, besides the profile's" },
-	{ "deny_out", SBX_FIELD_STRINGS, .n_max = 1000, .help = "names and networks to refuse" },
+	{ "allow_out", SBX_FIELD_STRINGS,
+	  .help = "the live allow list that it begins with, above the profile's" },
+	{ "deny_out", SBX_FIELD_STRINGS,
+	  .help = "the live deny list that it begins with" },
+	NET_RULES("the live rules that it begins with"),
 };
 
 #define TIMEOUT_MAX 31536000
@@ -81,7 +92,8 @@ static const struct sbx_field start_body[] = {
 	{ "metadata", SBX_FIELD_MAP, .n_max = 64, .help = "texts of yours, kept with it" },
 	{ "timeout", SBX_FIELD_INTEGER, .min = 1, .max = TIMEOUT_MAX,
 	  .help = "seconds after which it is ended" },
-	{ "allow_internet_access", SBX_FIELD_BOOLEAN, .help = "false: it starts air-gapped" },
+	{ "allow_internet_access", SBX_FIELD_BOOLEAN,
+	  .help = "false: it starts air-gapped, and reaches what network allows" },
 	{ "network", SBX_FIELD_OBJECT, .members = start_network,
 	  .n_members = SBX_N_ELEMENTS(start_network), .help = "its reach" },
 	{ "secrets", SBX_FIELD_STRINGS, .n_max = 32,
@@ -183,7 +195,8 @@ static const struct sbx_route rows[] = {
 	  .run = sbx_get_network },
 	{ SBX_PUT, SBX_ROLE_OPERATOR, "/sandboxes/{id}/network", "putNetwork",
 	  SBX_ROWS_BODY(network_body), .status = 200, .answer = "Network",
-	  .example = "{\"air_gapped\": true}",
+	  .example = "{\"air_gapped\": false, \"rules\": [{\"action\": \"allow\", "
+		     "\"host\": \"api.example.org\", \"methods\": [\"GET\", \"HEAD\"]}]}",
 	  .help = "change what a sandbox may reach, and cut what it may not",
 	  .run = sbx_put_network },
 	{ SBX_GET, SBX_ROLE_ADMIN, "/tokens", "listTokens", .status = 200, .answer = "Token",

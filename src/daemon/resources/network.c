@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "daemon/api/net_rule.h"
 #include "daemon/http/etag.h"
 #include "daemon/resources/audit.h"
 #include "daemon/resources/daemon.h"
@@ -25,6 +26,7 @@ static void reply(struct sbx_call *call, const json_t *from)
 	char etag[SBX_ETAG_MAX];
 
 	sbx_print_members(o, from, keys);
+	sbx_print_rules(o, json_object_get(from, "rules"));
 	print_etag(from, etag);
 	sbx_reply_header(call, "ETag", etag);
 	sbx_reply_json(call, 200, o);
@@ -38,14 +40,16 @@ static void on_shown(void *userdata, int result, json_t *answer, const struct sb
 		sbx_call_refused(userdata, result, answer, err);
 }
 
-/* The state in an audit row. NULL: no memory. */
-static json_t *state_of(const json_t *from)
+/* The state in an audit row. @from: the object of the API, or a launcher's. NULL: no memory. */
+static json_t *state_of(const json_t *from, bool of_launcher)
 {
 	static const char *const keys[] = { "generation", "air_gapped", "allow_out", "deny_out",
-					    NULL };
+					    "rules",      NULL };
 	json_t *o = json_object();
 
 	sbx_print_members(o, from, keys);
+	if (of_launcher)
+		sbx_print_rules(o, json_object_get(from, "rules"));
 	return o;
 }
 
@@ -72,7 +76,7 @@ static void on_changed(void *userdata, int result, json_t *answer, const struct 
 
 	call->daemon->n_cut += (uint64_t)json_integer_value(json_object_get(answer, "cut"));
 	if (result == 0) {
-		after = state_of(answer);
+		after = state_of(answer, true);
 		sbx_audit_made(call, call->found.params[0], c->before, after);
 		json_decref(after);
 		reply(call, answer);
@@ -83,20 +87,30 @@ static void on_changed(void *userdata, int result, json_t *answer, const struct 
 	free(c);
 }
 
-/* @was: the sandbox before. @generation: the launcher refuses if it has another one by then; 0: any
- * will do. */
+/* @was: the sandbox before, by its launcher, which refuses if it has another @generation by then;
+ * or by the database with 0, when any will do. */
 static void change(struct sbx_call *call, const json_t *was, json_int_t generation)
 {
 	static const char *const keys[] = { "air_gapped", "allow_out", "deny_out", NULL };
-	json_t *request = json_pack("{s:s}", "op", "network");
-	struct change *c = malloc(sizeof(*c));
+	const json_t *rules = json_object_get(call->body, "rules");
+	char field[SBX_FIELD_NAME_MAX] = "";
+	struct sbx_err err = { 0 };
+	json_t *texts = rules ? sbx_net_rules_texts(rules, "rules", field, &err) : NULL;
+	json_t *request = json_pack("{s:s, s:o*}", "op", "network", "rules", texts);
+	struct change *c;
 
+	if (field[0]) {
+		json_decref(request);
+		sbx_reply_problem(call, 422, "invalid", field, "%s: %s", field, err.msg);
+		return;
+	}
+	c = request && (texts || !rules) ? malloc(sizeof(*c)) : NULL;
 	if (!c) {
 		json_decref(request);
 		sbx_reply_json(call, 200, NULL);
 		return;
 	}
-	*c = (struct change){ call, state_of(was) };
+	*c = (struct change){ call, state_of(was, generation != 0) };
 	sbx_print_members(request, call->body, keys);
 	if (generation)
 		json_object_set_new(request, "generation", json_integer(generation));

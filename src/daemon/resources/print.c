@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "control/protocol.h"
+#include "daemon/api/net_rule.h"
 
 json_t *sbx_print_text(const char *s)
 {
@@ -94,6 +95,19 @@ int sbx_page_add(struct sbx_page *p, json_t *item_take, int64_t cursor)
 	return json_array_append_new(p->items, item_take) == 0 ? 0 : -ENOMEM;
 }
 
+void sbx_print_rules(json_t *to, const json_t *texts)
+{
+	json_object_set_new(to, "rules", sbx_net_rules_objects(texts));
+}
+
+static void set_rules(json_t *o, const char *text)
+{
+	json_t *texts = sbx_print_json(text);
+
+	sbx_print_rules(o, texts);
+	json_decref(texts);
+}
+
 json_t *sbx_print_sandbox(const struct sbx_store_sandbox_row *s)
 {
 	json_t *o = json_object();
@@ -114,6 +128,7 @@ json_t *sbx_print_sandbox(const struct sbx_store_sandbox_row *s)
 	json_object_set_new(o, "allow_internet_access", json_boolean(!s->air_gapped));
 	json_object_set_new(o, "allow_out", sbx_print_json(s->allow_json));
 	json_object_set_new(o, "deny_out", sbx_print_json(s->deny_json));
+	set_rules(o, s->rules_json);
 	json_object_set_new(o, "n_events", json_integer(s->n_events));
 	json_object_set_new(o, "cpu_us", sbx_print_number(s->cpu_us));
 	json_object_set_new(o, "memory_peak_bytes", sbx_print_number(s->memory_peak_bytes));

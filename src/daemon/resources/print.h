@@ -14,6 +14,8 @@ json_t *sbx_print_text(const char *s);	  /* NULL is null; other than UTF-8 is es
 json_t *sbx_print_json(const char *text); /* stored JSON; what is none is null */
 json_t *sbx_print_number(int64_t v);	  /* SBX_STORE_NONE is null */
 json_t *sbx_print_time(int64_t ms);	  /* RFC 3339, UTC; below 1 is null */
+/* Sets "rules" to the objects of live rules, whose @texts a launcher gave. */
+void sbx_print_rules(json_t *to, const json_t *texts);
 json_t *sbx_print_sandbox(const struct sbx_store_sandbox_row *s);
 json_t *sbx_print_event(const struct sbx_store_event_row *e);
 json_t *sbx_print_rule(const struct sbx_store_rule *r);

@@ -106,6 +106,7 @@ static void merge(json_t *sandbox, const json_t *now)
 	};
 
 	sbx_print_members(sandbox, now, keys);
+	sbx_print_rules(sandbox, json_object_get(now, "rules"));
 	json_object_set_new(sandbox, "allow_internet_access",
 			    json_boolean(!json_is_true(json_object_get(now, "air_gapped"))));
 }

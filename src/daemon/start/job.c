@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "daemon/api/net_rule.h"
 #include "policy/forms/variable_form.h"
 
 /* --- YAML --- */
@@ -146,7 +147,7 @@ static int check(const json_t *body, char *ret_field, struct sbx_err *err)
 	return 0;
 }
 
-static int write_job(FILE *f, const json_t *body, const json_t *secrets)
+static int write_job(FILE *f, const json_t *body, const json_t *secrets, const json_t *rules)
 {
 	const json_t *network = json_object_get(body, "network");
 	const json_t *env = json_object_get(body, "env"), *limits = json_object_get(body, "limits");
@@ -159,8 +160,9 @@ static int write_job(FILE *f, const json_t *body, const json_t *secrets)
 	fputs("scratch: true\n", f);
 	if (json_is_false(json_object_get(body, "allow_internet_access")))
 		fputs("air_gap: true\n", f);
-	write_list(f, "allow", json_object_get(network, "allow_out"));
-	write_list(f, "deny", json_object_get(network, "deny_out"));
+	write_list(f, "live_allow", json_object_get(network, "allow_out"));
+	write_list(f, "live_deny", json_object_get(network, "deny_out"));
+	write_list(f, "live_rule", rules);
 	write_list(f, "secret", secrets);
 	if (json_object_size(env) > 0) {
 		fputs("env:\n", f);
@@ -179,22 +181,41 @@ static int write_job(FILE *f, const json_t *body, const json_t *secrets)
 	return r;
 }
 
+/* The texts of network.rules. *ret_rules is the caller's. */
+static int make_rules(const json_t *body, json_t **ret_rules, char *ret_field, struct sbx_err *err)
+{
+	const json_t *rules = json_object_get(json_object_get(body, "network"), "rules");
+	char field[SBX_FIELD_NAME_MAX];
+	struct sbx_err why = { 0 };
+
+	*ret_rules = sbx_net_rules_texts(rules, "network.rules", field, &why);
+	if (*ret_rules)
+		return 0;
+	return field[0] ? refuse(ret_field, field, err, why.msg) : -ENOMEM;
+}
+
 int sbx_job_text(const json_t *body, const json_t *secrets, char **ret_text,
 		 char ret_field[SBX_JOB_FIELD_MAX], struct sbx_err *err)
 {
 	SBX_AUTO_FREE char *text = NULL;
+	json_t *rules = NULL;
 	size_t n = 0;
 	FILE *f;
 	int r;
 
 	ret_field[0] = '\0';
 	r = check(body, ret_field, err);
+	if (r == 0)
+		r = make_rules(body, &rules, ret_field, err);
 	if (r != 0)
 		return r;
 	f = open_memstream(&text, &n);
-	if (!f)
+	if (!f) {
+		json_decref(rules);
 		return -ENOMEM;
-	r = write_job(f, body, secrets);
+	}
+	r = write_job(f, body, secrets, rules);
+	json_decref(rules);
 	if (ferror(f) || fclose(f) != 0)
 		r = -ENOMEM;
 	if (r == 0)
@@ -207,14 +228,20 @@ int sbx_job_text(const json_t *body, const json_t *secrets, char **ret_text,
 /* The job's keys that have another name here. */
 static const struct {
 	const char *key, *field;
+	bool same_place;
 } renamed[] = {
-	{ "profile", "profile" },   { "workspace", "workspace" },
-	{ "command", "command" },   { "env", "env" },
-	{ "limit", "limits" },	    { "limits", "limits" },
-	{ "allow", "network.allow_out" },
-	{ "deny", "network.deny_out" },
-	{ "secret", "secrets" },    { "analysis_id", "analysis_id" },
-	{ "wall_time", "timeout" },
+	{ "profile", "profile", false },
+	{ "workspace", "workspace", false },
+	{ "command", "command", false },
+	{ "env", "env", false },
+	{ "limit", "limits", false },
+	{ "limits", "limits", false },
+	{ "live_allow", "network.allow_out", true },
+	{ "live_deny", "network.deny_out", true },
+	{ "live_rule", "network.rules", true },
+	{ "secret", "secrets", false },
+	{ "analysis_id", "analysis_id", false },
+	{ "wall_time", "timeout", false },
 };
 
 /* Behind "FILE:LINE:COLUMN: " if @s begins so. */
@@ -245,9 +272,14 @@ void sbx_job_complaint(const char *text, size_t n, char *out, size_t n_out,
 	s = skip_place(s);
 	key = strncmp(s, "--", 2) == 0 ? s + 2 : s;
 	n_key = strspn(key, "abcdefghijklmnopqrstuvwxyz_");
-	for (size_t i = 0; i < SBX_N_ELEMENTS(renamed); i++)
+	for (size_t i = 0; i < SBX_N_ELEMENTS(renamed); i++) {
+		/* The place in a live list is that in the body. */
+		size_t n_place = renamed[i].same_place ? strcspn(key + n_key, ": ") : 0;
+
 		if (strlen(renamed[i].key) == n_key &&
 		    strncmp(renamed[i].key, key, n_key) == 0 && strchr(": [.", key[n_key]))
-			sbx_text_cut(ret_field, SBX_JOB_FIELD_MAX, "%s", renamed[i].field);
+			sbx_text_cut(ret_field, SBX_JOB_FIELD_MAX, "%s%.*s", renamed[i].field,
+				     (int)n_place, key + n_key);
+	}
 	sbx_text_cut(out, n_out, "%s", s);
 }

@@ -82,8 +82,8 @@ static void test_openapi(void **state)
 
 /* --- docs/API.md --- */
 
-static const char *const types[] = { "string",	"integer",	     "boolean",
-				     "strings", "object of strings", "object" };
+static const char *const types[] = { "string",		"integer", "boolean", "strings",
+				     "object of strings", "object",  "objects", "ports" };
 _Static_assert(SBX_N_ELEMENTS(types) == SBX_N_FIELD_TYPES, "a word for each");
 
 static void put_capital(FILE *out, const char *s)
@@ -114,6 +114,8 @@ static void put_fields(FILE *out, const char *above, const struct sbx_field *fie
 		if (f->help)
 			put_capital(out, f->help);
 		fputs(" |\n", out);
+		if (f->type == SBX_FIELD_OBJECTS)
+			strcat(name, "[]");
 		put_fields(out, name, f->members, f->n_members);
 	}
 }

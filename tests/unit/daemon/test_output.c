@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+#include "base/cleanup.h"
+#include "daemon/api/net_rule.h"
 #include "daemon/output/log_read.h"
 #include "daemon/output/log_write.h"
 #include "daemon/start/job.h"
@@ -106,18 +108,75 @@ static void test_job(void **state)
 				  "command:\n  - \"a\\x0auser: root\"\n  - \"\\\"\\\\\"\n");
 	free(text);
 	json_decref(body);
-	sbx_job_complaint("sbx-run: /x/job.yaml:1:2: deny: no", 34, out, sizeof(out), field);
-	assert_string_equal(out, "deny: no");
+	sbx_job_complaint("sbx-run: /x/job.yaml:1:2: live_deny: no", 39, out, sizeof(out), field);
+	assert_string_equal(out, "live_deny: no");
 	assert_string_equal(field, "network.deny_out");
+	sbx_job_complaint("sbx-run: live_rule[3].methods: no", 33, out, sizeof(out), field);
+	assert_string_equal(field, "network.rules[3].methods");
 	sbx_job_complaint("sbx-run: profiles: no", 21, out, sizeof(out), field);
 	assert_string_equal(field, "");
+}
+
+/* --- rules of the API and texts of live rules --- */
+
+static const struct {
+	const char *object, *text;
+} same[] = {
+	{ "{\"action\":\"allow\",\"host\":\"api.test\"}", "allow api.test" },
+	{ "{\"action\":\"deny\",\"host\":\"*.api.test\"}", "deny *.api.test" },
+	{ "{\"action\":\"allow\",\"host\":\"api.test\",\"ports\":[443,\"8000-8100\"],"
+	  "\"protocol\":\"tcp\",\"methods\":[\"GET\",\"HEAD\"],\"paths\":[\"/v1/**\",\"/b\"]}",
+	  "allow api.test:443,8000-8100/tcp GET,HEAD /v1/** /b" },
+	{ "{\"action\":\"allow\",\"host\":\"api.test\",\"paths\":[\"/a,b\"]}",
+	  "allow api.test * /a,b" },
+	{ "{\"action\":\"deny\",\"cidr\":\"192.0.2.0/24\",\"protocol\":\"udp\"}",
+	  "deny 192.0.2.0/24/udp" },
+	{ "{\"action\":\"allow\",\"cidr\":\"2001:db8::/32\",\"ports\":[443]}",
+	  "allow [2001:db8::/32]:443" },
+	{ "{\"action\":\"allow\",\"cidr\":\"2001:db8::1\"}", "allow 2001:db8::1" },
+};
+
+static void test_rules_both_ways(void **state)
+{
+	char field[SBX_FIELD_NAME_MAX];
+	struct sbx_err err = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(same); i++) {
+		json_t *rules = json_pack("[o]", json_loads(same[i].object, 0, NULL));
+		json_t *texts = sbx_net_rules_texts(rules, "rules", field, &err), *objects;
+
+		if (!texts)
+			fail_msg("%s: %s: %s", same[i].object, field, err.msg);
+		assert_string_equal(json_string_value(json_array_get(texts, 0)), same[i].text);
+		objects = sbx_net_rules_objects(texts);
+		assert_true(json_equal(objects, rules));
+		json_decref(objects);
+		json_decref(texts);
+		json_decref(rules);
+	}
+}
+
+static void test_texts_of_a_launcher(void **state)
+{
+	json_t *texts = json_pack("[s, s, i]", "allow a.test", "permit a.test GET", 3);
+	json_t *objects = sbx_net_rules_objects(texts);
+
+	(void)state;
+	assert_int_equal(json_array_size(objects), 1);
+	json_decref(objects);
+	json_decref(texts);
+	objects = sbx_net_rules_objects(NULL);
+	assert_int_equal(json_array_size(objects), 0);
+	json_decref(objects);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_frame),
-					    cmocka_unit_test(test_log),
-					    cmocka_unit_test(test_job) };
+					    cmocka_unit_test(test_log), cmocka_unit_test(test_job),
+					    cmocka_unit_test(test_rules_both_ways),
+					    cmocka_unit_test(test_texts_of_a_launcher) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
