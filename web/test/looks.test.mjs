@@ -2,6 +2,7 @@
 // Each view as a person sees it: light, dark and at 360 px; axe finds nothing, nothing is wider than the
 // window, hostile names are text. The screenshots are kept.
 import { after, before, test } from "node:test";
+import assert from "node:assert/strict";
 import { DARK, NARROW, startBrowser, stopBrowser, visit } from "./browser.mjs";
 import { emptyState, usualState } from "./mock/state.mjs";
 
@@ -34,6 +35,8 @@ for (const [look, options] of Object.entries(LOOKS))
 				await visit.page.waitForTimeout(ms);
 				if (look !== "middle") await visit.axe(name);
 				await visit.fits(name);
+				if (look === "wide" && ["sandboxes", "refusals"].includes(name))
+					assert.equal(await visit.page.locator("table.cards").count(), 0, "a table has room");
 				await visit.shot(`${name}-${look}`);
 			}));
 

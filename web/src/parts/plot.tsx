@@ -70,7 +70,7 @@ function options(current: () => PlotProps, width: number): uPlot.Options {
 			y: { range: (_plot, _min, max) => [0, max > 0 ? max * 1.1 : 1] },
 		},
 		axes: [
-			{ ...axis, values: props.seconds ? "{HH}:{mm}:{ss}" : "{HH}:{mm}", space: 70 },
+			{ ...axis, values: props.seconds ? "{HH}:{mm}:{ss}" : "{HH}:{mm}", space: 70, size: 30 },
 			{ ...axis, size: 74, values: (_plot, splits) => splits.map((value) => props.format(value)) },
 		],
 		series: [

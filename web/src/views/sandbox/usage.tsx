@@ -117,7 +117,7 @@ function Figure({ name, now, more, ...plot }: FigureProps) {
 		<figure>
 			<figcaption>
 				{name} <strong>{now}</strong>
-				{more && <small>{more}</small>}
+				<small>{more || "\u00a0"}</small>
 			</figcaption>
 			<Plot
 				seconds={LEAST_S}
