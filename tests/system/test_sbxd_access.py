@@ -340,6 +340,34 @@ def test_a_key_that_is_none(sbx, key, says):
     assert p.rc == 1 and says in p.err, p
 
 
+PASS = """
+import os, socket, sys
+s = socket.create_server((sys.argv[1], int(sys.argv[2])))
+os.dup2(s.fileno(), 3)
+os.set_inheritable(3, True)
+os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+
+
+def test_a_socket_of_systemd_needs_tls_too(sbx):
+    """ListenStream= in a drop-in of sbxd.socket: tokens do not go over a network in the clear."""
+    token = new_token(sbx, "ci", "--role", "viewer")
+    cert, key = certificate(sbx)
+    tls = ssl.create_default_context(cafile=cert)
+    wrapper = ["/usr/bin/python3", sbx.put("pass.py", PASS)]
+    sbx.wrapper = [*wrapper, "0.0.0.0", str(PORT)]
+    p = sbx.run(["--foreground"], [], program="bin/sbxd")
+    assert p.rc == 1 and "0.0.0.0: other machines reach this address" in p.err, p
+    with service(sbx, ["--tls-certificate", cert, "--tls-key", key]) as s:
+        assert s.tcp(PORT, token, tls=tls).get("/session")["role"] == "viewer"
+        with pytest.raises((http.client.HTTPException, OSError)):
+            s.tcp(PORT, token).send("GET", "/session")
+    sbx.wrapper = [*wrapper, "127.0.0.1", str(PORT)]
+    with service(sbx) as s:
+        assert s.tcp(PORT, token).get("/session")["role"] == "viewer"
+
+
 # --- rates ---
 
 def test_wrong_credentials_are_slowed_and_right_ones_are_not(sbx):

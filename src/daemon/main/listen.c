@@ -15,6 +15,9 @@
 
 #define BACKLOG	   256
 #define PASSED_MAX 8
+#define NEEDS_TLS                                                                                  \
+	"other machines reach this address, so tokens need TLS: give --tls-certificate and "       \
+	"--tls-key"
 
 static int failed(struct sbx_err *err, const char *what)
 {
@@ -102,10 +105,7 @@ int sbx_listen_tcp(const char *text, bool any, struct sbx_err *err)
 		return -EINVAL;
 	}
 	if (!any && sbx_addr_class(&addr) != SBX_ADDR_LOOPBACK) {
-		sbx_err_set(err,
-			    "--listen %s: other machines reach this address, so tokens need TLS: "
-			    "give --tls-certificate and --tls-key",
-			    text);
+		sbx_err_set(err, "--listen %s: " NEEDS_TLS, text);
 		return -EINVAL;
 	}
 	n = sbx_addr_to_sockaddr(&addr, port, &sa);
@@ -133,6 +133,26 @@ int sbx_listen_passed(void)
 		sbx_fd_set_nonblocking(fd);
 	}
 	return (int)n;
+}
+
+int sbx_listen_judge(int fd, struct sbx_err *err)
+{
+	struct sockaddr_storage sa = { 0 };
+	socklen_t n = sizeof(sa);
+	char text[SBX_ADDR_STR_MAX];
+	struct sbx_addr addr;
+	uint16_t port;
+
+	if (getsockname(fd, (struct sockaddr *)&sa, &n) < 0 ||
+	    sbx_addr_from_sockaddr((struct sockaddr *)&sa, n, &addr, &port) != 0) {
+		sbx_err_set(err, "a socket that systemd passed is none of TCP or of a path");
+		return -EINVAL;
+	}
+	if (sbx_addr_class(&addr) == SBX_ADDR_LOOPBACK)
+		return 0;
+	sbx_err_set(err, "a socket that systemd passed, %s: " NEEDS_TLS,
+		    sbx_addr_format(&addr, text, sizeof(text)));
+	return -EINVAL;
 }
 
 bool sbx_listen_is_unix(int fd)

@@ -22,5 +22,8 @@ int sbx_listen_tcp(const char *text, bool any, struct sbx_err *err);
 int sbx_listen_passed(void);
 /* Is it a unix socket? */
 bool sbx_listen_is_unix(int fd);
+/* May a passed TCP socket be served without TLS? 0, or -EINVAL with @err: other machines reach
+ * it. */
+int sbx_listen_judge(int fd, struct sbx_err *err);
 
 #endif

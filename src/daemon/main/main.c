@@ -190,23 +190,50 @@ static char *read_pem(const char *path, struct sbx_err *err)
 	return NULL;
 }
 
-static int listen_tcp(struct sbx_http *http, const struct sbx_daemon_options *o,
-		      struct sbx_err *err)
-{
-	SBX_AUTO_FREE char *certificate = o->certificate ? read_pem(o->certificate, err) : NULL;
-	SBX_AUTO_FREE char *key = o->key ? read_pem(o->key, err) : NULL;
+/* PEM texts; NULL: no TLS. */
+struct tls {
+	char *certificate, *key;
+};
 
-	if (o->certificate && (!certificate || !key))
-		return -EINVAL;
+static int read_tls(const struct sbx_daemon_options *o, struct tls *tls, struct sbx_err *err)
+{
+	tls->certificate = o->certificate ? read_pem(o->certificate, err) : NULL;
+	tls->key = tls->certificate ? read_pem(o->key, err) : NULL;
+	return o->certificate && !tls->key ? -EINVAL : 0;
+}
+
+static void tls_fini(struct tls *tls)
+{
+	free(tls->certificate);
+	if (tls->key)
+		explicit_bzero(tls->key, strlen(tls->key));
+	free(tls->key);
+}
+
+static int listen_tcp(struct sbx_http *http, const struct sbx_daemon_options *o,
+		      const struct tls *tls, struct sbx_err *err)
+{
 	for (size_t i = 0; i < o->n_listen; i++) {
-		int fd = sbx_listen_tcp(o->listen[i], certificate != NULL, err);
+		int fd = sbx_listen_tcp(o->listen[i], tls->key != NULL, err);
 		int r = fd < 0 ? fd :
-				 sbx_http_listen(http, SBX_LISTEN_TCP, fd, certificate, key, err);
+				 sbx_http_listen(http, SBX_LISTEN_TCP, fd, tls->certificate,
+						 tls->key, err);
 
 		if (r < 0)
 			return r;
 	}
 	return 0;
+}
+
+/* A socket of systemd. */
+static int listen_passed(struct sbx_http *http, int fd, const struct tls *tls, struct sbx_err *err)
+{
+	int r;
+
+	if (sbx_listen_is_unix(fd))
+		return sbx_http_listen(http, SBX_LISTEN_UNIX, fd, NULL, NULL, err);
+	r = tls->key ? 0 : sbx_listen_judge(fd, err);
+	return r ? r : sbx_http_listen(http, SBX_LISTEN_TCP, fd, tls->certificate, tls->key, err);
 }
 
 /* The service's own unix socket. Everybody may connect to root's: the peer's uid is judged. */
@@ -239,11 +266,14 @@ static int listen_all(struct sbx_daemon *d, struct sbx_http *http,
 		      const struct sbx_daemon_options *o, struct sbx_err *err)
 {
 	int n = sbx_listen_passed(), r = n == 0 ? listen_unix(d, http, o, err) : 0;
+	struct tls tls = { 0 };
 
+	r = r ? r : read_tls(o, &tls, err);
 	for (int fd = SBX_LISTEN_PASSED; fd < SBX_LISTEN_PASSED + n && r == 0; fd++)
-		r = sbx_http_listen(http, sbx_listen_is_unix(fd) ? SBX_LISTEN_UNIX : SBX_LISTEN_TCP,
-				    fd, NULL, NULL, err);
-	return r ? r : listen_tcp(http, o, err);
+		r = listen_passed(http, fd, &tls, err);
+	r = r ? r : listen_tcp(http, o, &tls, err);
+	tls_fini(&tls);
+	return r;
 }
 
 static void on_signal(evutil_socket_t fd, short what, void *userdata)
