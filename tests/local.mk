@@ -160,9 +160,11 @@ EXTRA_DIST += \
 	%reldir%/system/test_sbxd_audit.py \
 	%reldir%/system/test_sbxd_core.py \
 	%reldir%/system/test_sbxd_idle.py \
+	%reldir%/system/test_sbxd_failures.py \
 	%reldir%/system/test_sbxd_kills.py \
 	%reldir%/system/test_sbxd_matrix.py \
 	%reldir%/system/test_sbxd_events.py \
+	%reldir%/system/test_sbxd_proxy.py \
 	%reldir%/system/test_sbxd_rules.py \
 	%reldir%/system/test_sbxd_start.py \
 	%reldir%/system/test_sbxd_units.py \

@@ -315,6 +315,23 @@ def test_an_air_gap_cuts_and_is_lifted(host, sbx, start):  # noqa: F811
     assert denied(sbx, remote_ip=A, reason="air_gap"), sbx.events(action="deny")
 
 
+def test_the_breaker_cuts_and_closes(sbx, start):  # noqa: F811
+    """Too many refusals: what is open is cut, and what was allowed is refused. Below the number nothing changes."""
+    for n, cut in (1000, False), (10, True):
+        run = start(TWO.replace("network:\n", f"breaker: {{denies: {n}}}\nnetwork:\n", 1))
+        assert run("resolve", "a.test") and run("tcp", A, 80, "idle") == "ok"
+        for port in range(9001, 9031):
+            assert run("tcp", B, port) == "ECONNREFUSED"
+        if cut:
+            assert wait_until(lambda: run("tcp", A, 80) == "ECONNREFUSED")
+            assert run("kept", "idle") == "ECONNABORTED"
+        else:
+            time.sleep(1)
+            assert run("tcp", A, 80) == "ok" and run("kept", "idle") == "ok"
+        assert run.end()[0] == 0
+        assert len(sbx.events(reason="breaker")) == bool(denied(sbx, remote_ip=A, reason="air_gap")) == cut
+
+
 def test_an_air_gap_while_frozen(sbx, start):  # noqa: F811
     """The answer says that the flow was cut, and the command hears of it when it is thawed."""
     run = start(TWO)
