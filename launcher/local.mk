@@ -107,6 +107,8 @@ noinst_LIBRARIES += %reldir%/libsbx-control-socket.a
 # what the control socket's operations show
 noinst_LIBRARIES += %reldir%/libsbx-serve.a
 %canon_reldir%_libsbx_serve_a_SOURCES = \
+	%reldir%/serve/disk.c \
+	%reldir%/serve/disk.h \
 	%reldir%/serve/exec.c \
 	%reldir%/serve/exec.h \
 	%reldir%/serve/network.c \

@@ -95,6 +95,8 @@ static void op_usage(void *userdata, struct sbx_control_request *rq)
 		.counts = &r->usage_counts,
 		.cgroup_fd = r->cgroup.dirs.command_fd,
 		.stage_pid = r->stage.pid,
+		.init_pid = r->stage.gone ? 0 : r->init.pid,
+		.plan = r->plan,
 	};
 
 	sbx_serve_usage(r->control, &r->live, &facts, rq->token);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "launcher/serve/disk.h"
 #include "sys/cgroup/cgroup.h"
 #include "sys/process/proc_tree.h"
 
@@ -11,6 +12,7 @@ struct asker {
 	struct sbx_control *c;
 	struct sbx_control_token token;
 	struct sbx_cgroup_now now;
+	int64_t disk_bytes;
 	uint64_t n_denies, n_flows, bytes_out, bytes_in;
 };
 
@@ -38,13 +40,14 @@ static void read_now(const struct sbx_usage_facts *f, struct sbx_cgroup_now *now
 
 static json_t *print(const struct asker *a)
 {
-	return json_pack("{s:{s:o, s:o, s:o, s:o, s:n, s:I, s:I, s:I, s:I}}", "usage", "cpu_us",
+	return json_pack("{s:{s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I}}", "usage", "cpu_us",
 			 sbx_control_number(a->now.cpu_us), "memory_bytes",
 			 sbx_control_number(a->now.memory_bytes), "memory_peak_bytes",
 			 sbx_control_number(a->now.memory_peak_bytes), "pids",
-			 sbx_control_number(a->now.pids), "disk_bytes", "flows",
-			 (json_int_t)a->n_flows, "bytes_out", (json_int_t)a->bytes_out, "bytes_in",
-			 (json_int_t)a->bytes_in, "n_denied", (json_int_t)a->n_denies);
+			 sbx_control_number(a->now.pids), "disk_bytes",
+			 sbx_control_number(a->disk_bytes), "flows", (json_int_t)a->n_flows,
+			 "bytes_out", (json_int_t)a->bytes_out, "bytes_in", (json_int_t)a->bytes_in,
+			 "n_denied", (json_int_t)a->n_denies);
 }
 
 static void on_flows(void *userdata, const struct sbx_msg_flow_list *page)
@@ -73,6 +76,7 @@ void sbx_serve_usage(struct sbx_control *c, struct sbx_live_run *live,
 	}
 	*a = (struct asker){ .c = c,
 			     .token = t,
+			     .disk_bytes = sbx_disk_used(facts->init_pid, facts->plan),
 			     .n_denies = facts->counts->n_denies,
 			     .bytes_out = facts->counts->bytes_out,
 			     .bytes_in = facts->counts->bytes_in };

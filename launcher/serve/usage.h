@@ -8,6 +8,7 @@
 #include "base/event.h"
 #include "launcher/control/control.h"
 #include "launcher/live/live.h"
+#include "launcher/plan/plan.h"
 
 /* Usage of a sandbox now, for the operation `usage`: asked often, of many sandboxes. */
 
@@ -22,6 +23,8 @@ struct sbx_usage_facts {
 	const struct sbx_usage_counts *counts; /* borrowed */
 	int cgroup_fd;	 /* the command's; -1: none, and then the processes are summed */
 	pid_t stage_pid; /* pid 1 of the sandbox; 0: there is none */
+	pid_t init_pid;	 /* pid 1 inside; 0: there is none */
+	const struct sbx_plan *plan; /* borrowed */
 };
 
 /* Answers when the broker has told its open flows. */

@@ -95,7 +95,7 @@ export function UsagePanel({ sandbox }: { sandbox: Sandbox }) {
 			</div>
 			<p class="muted">
 				{count(data?.pids)} threads
-				{typeof data?.disk_bytes === "number" ? `, ${bytes(data.disk_bytes)} on disk` : null}
+				{typeof data?.disk_bytes === "number" ? `, ${bytes(data.disk_bytes)} in files of its own` : null}
 				{data?.cpu_us === null ? ". CPU is not measured: this sandbox has no control group of its own" : null}
 			</p>
 		</Panel>
