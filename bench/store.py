@@ -20,14 +20,14 @@ SHARE = os.path.join("share", "sbx", "migrations")
 SANDBOXES = """
 WITH RECURSIVE c(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM c WHERE i < :n - 1)
 INSERT INTO sandbox (id, profile, state, pid, pid_start, uid, command, created_ms, released_ms, ended_ms,
-    workspace, analysis_id, exit_status, selftest, receipt)
+    workspace, analysis_id, exit_status, selftest, receipt, n_events)
 SELECT printf('%012x', (i * 2654435761) & 0xffffffffffff), 'default',
     CASE WHEN i >= :n - 1000 THEN 'running' WHEN i % 500 = 7 THEN 'lost' WHEN i % 50 = 3 THEN 'killed'
         ELSE 'done' END,
     1000 + i, 1, 1000, '["python3", "job.py"]', :from + i * :ms, :from + i * :ms + 40,
     CASE WHEN i < :n - 1000 THEN :from + i * :ms + 60000 END,
     CASE WHEN i % 3 = 0 THEN NULL ELSE 'team-' || (i % 20) END, 'job-' || i, 0,
-    hex(zeroblob(100)), hex(zeroblob(300)) FROM c"""
+    hex(zeroblob(100)), hex(zeroblob(300)), 100 FROM c"""
 OWNERS = """
 INSERT INTO api_sandbox (sandbox_id, owner_uid, owner, made_ms)
 SELECT id, CASE WHEN rowid % 97 = 0 THEN 1001 ELSE 1000 END, 'x', created_ms FROM sandbox WHERE rowid % 2 = 0"""

@@ -25,8 +25,8 @@ INSERT INTO egress_counted VALUES (0, 0, 0);
 --   kind         0: by remote_ip, 1: by fqdn_pinned (or remote_ip, without a name), both in all; 5 and
 --                6: the same for the workspace `scope`; 7 and 8: for the owner (uid) `scope`; 2: by
 --                sandbox_id; 4: by reason
---   span         seconds that the row is about: 60, 3600 or 86400. Minutes of kind 4 go after two days,
---                others after three hours
+--   span         seconds that the row is about: 60, 3600, 21600 or 86400. Minutes of kind 4 go after
+--                two days, others after three hours
 --   at           their beginning, seconds since 1970
 --   scope        '' in kinds 0, 1, 2 and 4
 --   key          '' for NULL

@@ -354,6 +354,14 @@ void sbx_store_set_busy_ms(struct sbx_store *store, int ms)
 	sqlite3_busy_timeout(store->db, ms);
 }
 
+void sbx_store_set_cache_kib(struct sbx_store *store, int kib)
+{
+	char sql[64];
+
+	sbx_text_fit(sql, sizeof(sql), "PRAGMA cache_size = -%d", kib);
+	sqlite3_exec(store->db, sql, NULL, NULL, NULL);
+}
+
 /* --- sandboxes --- */
 
 int sbx_store_sandbox_begin(struct sbx_store *store, const struct sbx_store_sandbox *s,

@@ -61,6 +61,8 @@ int sbx_store_open(const char *state_dir, const char *migrations_dir, struct sbx
 struct sbx_store *sbx_store_close(struct sbx_store *store);
 /* Wait @ms for another writer before giving up with -EBUSY, instead of SBX_STORE_BUSY_MS. */
 void sbx_store_set_busy_ms(struct sbx_store *store, int ms);
+/* The memory in which @store keeps pages of the database, instead of some 2 MiB. */
+void sbx_store_set_cache_kib(struct sbx_store *store, int kib);
 
 /* The values known when a sandbox is recorded. Strings are borrowed; NULL is stored as NULL where
  * that is allowed. */

@@ -469,11 +469,15 @@ int sbx_store_workspaces_each(struct sbx_store *store, const char *name,
 			      int (*fn)(const struct sbx_store_workspace *w, void *userdata),
 			      void *userdata, struct sbx_err *err)
 {
+	/* `used` steps from each workspace to the next in the index, past its sandboxes */
 	static const char all[] =
+		"WITH RECURSIVE used(name) AS (SELECT min(workspace) FROM sandbox WHERE workspace "
+		"IS NOT NULL UNION ALL SELECT (SELECT min(workspace) FROM sandbox "
+		"WHERE workspace > used.name) FROM used WHERE used.name IS NOT NULL) "
 		"SELECT n.name, network_default_action, changed_by, changed_ms, "
 		"(SELECT count(*) FROM sandbox_rule WHERE workspace = n.name) FROM "
 		"(SELECT name FROM workspace UNION SELECT workspace FROM sandbox_rule "
-		"UNION SELECT workspace FROM sandbox) AS n LEFT JOIN workspace AS w "
+		"UNION SELECT name FROM used) AS n LEFT JOIN workspace AS w "
 		"ON w.name = n.name WHERE n.name IS NOT NULL ORDER BY n.name";
 	static const char one[] =
 		"SELECT n.name, network_default_action, changed_by, changed_ms, "

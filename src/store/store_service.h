@@ -122,7 +122,7 @@ int sbx_store_api_sandbox_remove(struct sbx_store *store, const char *sandbox_id
  * sbx_store_uncounted() says 0.
  */
 
-#define SBX_STORE_SANDBOXES_COUNTED 1000
+#define SBX_STORE_SANDBOXES_COUNTED 250
 #define SBX_STORE_MINUTES_MS	    (48 * 3600 * INT64_C(1000)) /* age of a series by the minute, */
 #define SBX_STORE_FINE_MS	    (2 * 3600 * INT64_C(1000))	/* and of one key */
 

@@ -42,6 +42,7 @@ SBX_VERSION_MARK;
 #define FAILED	    1
 #define USAGE	    2
 #define DATABASE_MS 250 /* the longest wait for another writer: nothing else happens meanwhile */
+#define CACHE_KIB   4096 /* a list of refusals reads some MiB of counts, again and again */
 #define PEM_MAX	    65536
 
 #define FILES_MAX   8192 /* as the units say */
@@ -146,6 +147,7 @@ static int open_parts(struct sbx_daemon *d, const struct sbx_daemon_options *o, 
 	if (r)
 		return r;
 	sbx_store_set_busy_ms(d->store, DATABASE_MS);
+	sbx_store_set_cache_kib(d->store, CACHE_KIB);
 	d->base = event_base_new();
 	r = d->base ? sbx_access_new(&(struct sbx_access_options){ .store = d->store,
 								   .hosts = o->hosts,

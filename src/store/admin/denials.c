@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Refusals of a window of time, from the counts (count.c). A window is cut into days, hours and
- * minutes, as far as it has whole ones:
+ * Refusals of a window of time, from the counts (count.c). A window is cut into days, quarters of
+ * days, hours and minutes, as far as it has whole ones:
  *
- *     since   14:21      15:00        00:00        11:00      11:20   until
- *       | events | minutes |   hours    |    days    |  hours   | min.. | events |
+ *     since   14:21      15:00     18:00       00:00    12:00      14:00     14:20   until
+ *       | events | minutes | hours  | quarters | days | quarters | hours | min.. | events |
  *
  * Events are read for what is left at both ends, for what is not counted yet (the newest
  * SBX_STORE_UNCOUNTED_MAX of it), and for the sums of reason overflow. So the answer is what a look
@@ -22,6 +22,7 @@
 #define READING "reading refusals"
 #define MINUTE	60
 #define HOUR	3600
+#define QUARTER 21600
 #define DAY	86400
 #define OPEN	INT64_MAX /* an end that there is not */
 
@@ -34,7 +35,7 @@ struct range {
 	int64_t from, to;
 };
 
-enum { MINUTES, LAST_MINUTES, HOURS, LAST_HOURS, DAYS, N_RANGES };
+enum { MINUTES, LAST_MINUTES, HOURS, LAST_HOURS, QUARTERS, LAST_QUARTERS, DAYS, N_RANGES };
 
 /* The parts of a window. Texts are in the form of sandbox_egress_event.ts. */
 struct window {
@@ -96,7 +97,8 @@ static void plan(const struct sbx_store_denials_filter *filter, struct window *w
 		w->tail_begin[0] = '\x7f';
 	if (by_minute)
 		cut(&all, HOUR, &w->ranges[MINUTES], &w->ranges[LAST_MINUTES]);
-	cut(&all, DAY, &w->ranges[HOURS], &w->ranges[LAST_HOURS]);
+	cut(&all, QUARTER, &w->ranges[HOURS], &w->ranges[LAST_HOURS]);
+	cut(&all, DAY, &w->ranges[QUARTERS], &w->ranges[LAST_QUARTERS]);
 	w->ranges[DAYS] = all;
 }
 
@@ -132,7 +134,8 @@ static void plan(const struct sbx_store_denials_filter *filter, struct window *w
 	"SELECT coalesce(" key ", ''), min(raw_pkts, 1000000000000), 1, sandbox_id, id, id " EVENTS
 #define GROUPED(counted, key)                                                                      \
 	"WITH RECURSIVE part(span, lo, hi) AS (VALUES (60, ?12, ?13), (60, ?14, ?15), "            \
-	"(3600, ?16, ?17), (3600, ?18, ?19), (86400, ?20, ?21))" STEPS                             \
+	"(3600, ?16, ?17), (3600, ?18, ?19), (21600, ?20, ?21), (21600, ?22, ?23), "               \
+	"(86400, ?24, ?25))" STEPS                                                                 \
 	"SELECT k, g.n, g.n_rows, boxes, first.ts, last.ts, last.reason, last.fqdn_pinned, "       \
 	"last.remote_ip, last.rule, last.remote_port, last.protocol FROM (SELECT k, sum(n) AS n, " \
 	"sum(n_rows) AS n_rows, count(DISTINCT box) AS boxes, min(f) AS f, max(l) AS l FROM ("     \

@@ -111,7 +111,8 @@ int sbx_store_prune(struct sbx_store *store, const struct sbx_store_keep *keep, 
 		"kind = " kind " AND span = " span " AND at <= " before)
 #define KIND(kind, minute)                                                                         \
 	COUNTS(kind, "60", "max(?2 - 60, " minute " - 1)"),                                        \
-		COUNTS(kind, "3600", "?2 - 3600"), COUNTS(kind, "86400", "?2 - 86400")
+		COUNTS(kind, "3600", "?2 - 3600"), COUNTS(kind, "21600", "?2 - 21600"),            \
+		COUNTS(kind, "86400", "?2 - 86400")
 
 static const struct surplus {
 	const char *look, *remove;

@@ -384,7 +384,7 @@ static void test_foreign_rows(void **state)
 	count(store, 0);
 	fill(f, 10);
 	count(store, 0);
-	assert_string_equal(query(f, "SELECT count(*) FROM egress_deny_count WHERE at = 0"), "22");
+	assert_string_equal(query(f, "SELECT count(*) FROM egress_deny_count WHERE at = 0"), "33");
 	compare(store, 0, 0, "b", true);
 	sbx_store_close(store);
 }

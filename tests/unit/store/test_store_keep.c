@@ -103,8 +103,8 @@ static uint32_t prune_counts(struct sbx_store *store, int64_t now_ms, uint32_t n
 	return removed;
 }
 
-/* The beginnings of the oldest minute, hour, day of counts; of the oldest hour of sandboxes; of the
- * oldest span of ids: hours before @now_ms. */
+/* The beginnings of the oldest minute, hour, quarter, day of counts; of the oldest hour of
+ * sandboxes; of the oldest span of ids: hours before @now_ms. */
 static const char *oldest_counts(struct fixture *f, int64_t now_ms)
 {
 	static char sql[1024];
@@ -133,17 +133,17 @@ static void test_prune_counts(void **state)
 	fill(f, store, 100, now_ms);
 	assert_int_equal(sbx_store_count(store, now_ms, 1000, &f->err, &n), 0);
 	assert_int_equal(n, 100);
-	assert_string_equal(oldest_counts(f, now_ms), "49.0 99.0 120.0 99.0 99.0");
+	assert_string_equal(oldest_counts(f, now_ms), "49.0 99.0 102.0 120.0 99.0 99.0");
 	assert_string_equal(query(f, fine), "12");
 	assert_int_equal(prune_counts(store, now_ms, 10), 0);
 	assert_int_equal(prune_counts(store, now_ms + DAY, 10), 10);
 	while (prune_counts(store, now_ms + DAY, 10) == 10)
 		;
-	assert_string_equal(oldest_counts(f, now_ms), "25.0 99.0 120.0 99.0 99.0");
+	assert_string_equal(oldest_counts(f, now_ms), "25.0 99.0 102.0 120.0 99.0 99.0");
 	assert_int_equal(prune(store, now_ms, 3, 0, 100), 27);
 	while (prune_counts(store, now_ms + DAY, 10) == 10)
 		;
-	assert_string_equal(oldest_counts(f, now_ms), "25.0 72.0 72.0 72.0 72.0");
+	assert_string_equal(oldest_counts(f, now_ms), "25.0 72.0 72.0 72.0 72.0 72.0");
 	assert_string_equal(query(f, "SELECT sum(n) FROM egress_deny_count WHERE kind = 4 AND span "
 				     "= 3600"),
 			    "73");
