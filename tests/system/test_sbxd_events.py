@@ -19,13 +19,15 @@ import pytest
 from sbxd import Api, service, wait_for
 from test_control import running
 from test_database import held  # noqa: F401
+from test_retention import policy
 from test_sbxd_access import OTHER_UID, PORT, TCP, new_token
 
 ID, OTHER = "dadadadadada", "ebebebebebeb"
 
 
 def made(sbx):
-    """The database, with the rows of two sandboxes that have ended."""
+    """The database, with the rows of two sandboxes that have ended. Events of 2020 stay in it."""
+    policy(sbx, "events: {keep_days: 36500}\n")
     assert sbx.run(["--id", ID, "--workspace", "w"], ["true"]).rc == 0
     assert sbx.run(["--id", OTHER], ["true"]).rc == 0
     db = database(sbx)
@@ -287,6 +289,33 @@ def test_refusals_added_up(sbx):
         assert (one["n_rows"], one["n_sandboxes"], one["last_name"], one["last_reason"]) == (5, 2, "b.test", "floor")
         for bad in ("by=colour", "window=0", "window=x", "window=1y", "window=-1h", "window=99999d", "series=day", "limit=0"):
             s.ask("GET", "/denials?" + bad, status=400)
+
+
+def test_a_large_database(sbx):
+    """The newest events are counted first, then all, and the number of the others is told meanwhile."""
+    db = made(sbx)
+    put(db, 30000, name="old.test", ts=(datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(days=3)).
+        strftime("%Y-%m-%dT%H:%M:%S.000Z"))
+    put(db, 40, name="new.test")
+    with service(sbx) as s:
+        first = s.get("/denials?window=7d")
+        assert {"key": "new.test", "count": 40}.items() <= first["items"][-1].items() and first["uncounted"] > 10000
+        wait_for(lambda: s.get("/denials?window=7d")["uncounted"] == 0)
+        assert [(i["key"], i["count"]) for i in s.get("/denials?window=7d")["items"]] == [("old.test", 30000), ("new.test", 40)]
+        assert s.get("/denials?window=1h")["uncounted"] == 0
+
+
+def test_old_events_go(sbx):
+    """The service removes them itself, a step at a time, and writers get their turn."""
+    db = made(sbx)
+    policy(sbx, "events: {keep_days: 30, max_rows: 5000}\n")
+    put(db, 2000, ts="2020-01-01T00:00:00.000Z")
+    put(db, 9000, name="b.test")
+    with service(sbx) as s:
+        wait_for(lambda: db.execute("SELECT count(*) FROM sandbox_egress_event").fetchone()[0] == 5000)
+        put(db, 3, name="c.test")
+        wait_for(lambda: s.get("/denials")["uncounted"] == 0)
+        assert s.get("/events")["items"][0]["name"] == "c.test"
 
 
 def test_tasks(sbx):
