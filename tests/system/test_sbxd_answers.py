@@ -15,6 +15,7 @@ import pytest
 from conftest import INST
 from sbxd import service, wait_for
 from test_control import running
+from test_sbxd_access import PORT, TCP, new_token
 
 NET = """
 name: net
@@ -201,6 +202,32 @@ echo '"changes": [], "why": ""}}'
             n += 1 if line == "+\n" else -1
             most = max(most, n)
     assert (n, most) == (0, 8)
+
+
+def test_a_caller_does_not_take_all_places(sbx, slow):
+    """Of what waits for answers a caller has 64 requests, and another one is answered."""
+    hold = sbx.put("hold", "")
+    program = slow(f"""
+while [ -e {hold} ]; do sleep 0.1; done
+echo '{{"matches": [], "verdict": "allow", "subject": "", "reason": "", "generation": 0, "decided": null, "n_more": 0,'
+echo '"changes": [], "why": ""}}'
+""")
+    with service(sbx, TCP, program=program) as s, concurrent.futures.ThreadPoolExecutor(100) as pool:
+        greedy, other = (s.tcp(PORT, new_token(sbx, name, "--role", "viewer")) for name in ("greedy", "other"))
+
+        def ask(api):
+            return api.ask("POST", "/explain", {"command": "x"}, timeout=60)
+
+        greedy.openapi, other.openapi
+        many = [pool.submit(ask, greedy) for _ in range(80)]
+        wait_for(lambda: sum(f.done() for f in many) == 16)
+        assert {(f.result().status, f.result().json["code"], f.result().headers["Retry-After"]) for f in many if f.done()} == {
+            (429, "too_many", "1")}
+        one = pool.submit(ask, other)
+        assert greedy.ask("GET", "/session").status == 429 and other.get("/session")["name"] == "token other"
+        os.unlink(hold)
+        assert one.result().status == 200 and sorted(f.result().status for f in many) == [200] * 64 + [429] * 16
+        assert ask(greedy).status == 200
 
 
 def test_children_end_with_the_service(sbx, slow):

@@ -409,6 +409,24 @@ def test_exec_whose_client_goes_away(sbx, clean):
         wait_for(lambda: n_fds(s) <= before)
 
 
+def test_execs_of_a_caller_are_limited(sbx, clean):
+    """Also of one whose clients go away, and the commands run on. Another caller's are not."""
+    with service(sbx, TCP) as s, started(s) as i:
+        greedy, other = (s.tcp(PORT, new_token(sbx, name, "--role", "operator")) for name in ("greedy", "other"))
+        path = f"/sandboxes/{i}/exec"
+        for _ in range(32):
+            c = greedy.connection()
+            c.request("POST", path, json.dumps({"command": ["sleep", "100"], "timeout": 6}),
+                      {**greedy.headers, "Content-Type": "application/json", "Accept": "text/event-stream"})
+            c.getresponse()
+            c.close()
+        a = greedy.ask("POST", path, {"command": ["true"]}, status=429)
+        assert (a.json["code"], a.headers["Retry-After"]) == ("too_many", "1")
+        for api in other, s:
+            assert api.ask("POST", path, {"command": ["true"]}, status=200).json["status"] == 0
+        wait_for(lambda: greedy.ask("POST", path, {"command": ["true"]}).status == 200)
+
+
 def test_exec_in_a_sandbox_that_ends(sbx, clean):
     with service(sbx) as s:
         i = start(s)["id"]

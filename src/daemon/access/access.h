@@ -23,6 +23,8 @@
 #define SBX_ACCESS_WRONG_PER_S	 5 /* wrong credentials of an address */
 #define SBX_ACCESS_WRONG_BURST	 10
 #define SBX_ACCESS_STREAMS_MAX	 64   /* of a caller */
+#define SBX_ACCESS_REQUESTS_MAX	 64   /* of a caller, that wait for their answers */
+#define SBX_ACCESS_EXECS_MAX	 32   /* of a caller, that run */
 #define SBX_ACCESS_PER_UID_MAX	 128  /* connections to the unix socket */
 #define SBX_ACCESS_CALLERS	 1024 /* whose rates are known */
 #define SBX_ACCESS_ADDRESSES_MAX 8    /* that the service listens on */

@@ -36,6 +36,51 @@ struct sbx_http_connection *sbx_request_connection(const struct sbx_http_request
 	return info ? info->socket_context : NULL;
 }
 
+/* --- those that wait --- */
+
+static void wait_for_answer(struct sbx_http_request *r)
+{
+	struct sbx_http_request **list = &r->listener->http->waiting;
+
+	r->where = list;
+	r->next = *list;
+	if (r->next)
+		r->next->where = &r->next;
+	*list = r;
+	r->suspended = true;
+	MHD_suspend_connection(r->connection);
+}
+
+static void wait_no_more(struct sbx_http_request *r)
+{
+	if (!r->where)
+		return;
+	*r->where = r->next;
+	if (r->next)
+		r->next->where = r->where;
+	r->where = NULL;
+}
+
+/* Sandboxes that start, and questions to programs, wait in queues that all callers share. */
+static bool has_too_many(const struct sbx_http_request *r)
+{
+	const struct sbx_principal *p = &r->call.principal;
+	size_t n = 0;
+
+	if (p->is_own)
+		return false;
+	for (const struct sbx_http_request *q = r->listener->http->waiting; q; q = q->next)
+		n += strcmp(q->call.principal.name, p->name) == 0;
+	return n >= SBX_ACCESS_REQUESTS_MAX;
+}
+
+static void refuse_too_many(struct sbx_call *call)
+{
+	sbx_reply_header(call, MHD_HTTP_HEADER_RETRY_AFTER, "1");
+	sbx_reply_problem(call, MHD_HTTP_TOO_MANY_REQUESTS, "too_many", NULL,
+			  "%d requests of yours wait for their answers", SBX_ACCESS_REQUESTS_MAX);
+}
+
 /* --- answers --- */
 
 void sbx_request_answer(struct sbx_http_request *r, int status, struct MHD_Response *response,
@@ -51,6 +96,7 @@ void sbx_request_answer(struct sbx_http_request *r, int status, struct MHD_Respo
 		MHD_add_response_header(response, r->headers[i].name, r->headers[i].value);
 	r->response = response;
 	r->status = status;
+	wait_no_more(r);
 	if (r->suspended) {
 		r->suspended = false;
 		sbx_connection_resume(r->listener, r->connection);
@@ -166,6 +212,7 @@ static bool parse_body(struct sbx_http_request *r)
 
 static void request_free(struct sbx_http_request *r)
 {
+	wait_no_more(r);
 	if (r->response)
 		MHD_destroy_response(r->response);
 	json_decref(r->call.query);
@@ -208,13 +255,14 @@ enum MHD_Result sbx_request_go_on(void *cls, struct MHD_Connection *mc, const ch
 		r->ran = true;
 		if (c)
 			c->since_us = 0;
-		if (parse_body(r))
+		if (has_too_many(r))
+			refuse_too_many(&r->call);
+		else if (parse_body(r))
 			r->call.found.route->run(&r->call);
 	}
 	if (r->response)
 		return queue(r);
-	r->suspended = true;
-	MHD_suspend_connection(mc);
+	wait_for_answer(r);
 	return MHD_YES;
 }
 

@@ -26,6 +26,7 @@ struct sbx_http_request {
 	bool unframed;	/* nobody knows where it ends: it is answered at once */
 	bool ran;	/* the handler was called, or is not to be */
 	bool suspended; /* libmicrohttpd waits for the answer */
+	struct sbx_http_request *next, **where; /* in the server's list meanwhile */
 	int status;
 	struct MHD_Response *response; /* owned; the answer that is not queued yet */
 	size_t n_headers;

@@ -27,7 +27,7 @@
 #define OUTPUT_MAX (1u << 20) /* bytes of each, in a JSON answer */
 #define PART_MAX   32768      /* bytes of an event */
 #define WAITING	   32768      /* bytes on their way to a client: more are read below that */
-#define EXECS_MAX  64	      /* at once, of all sandboxes */
+#define EXECS_MAX  128	      /* at once, of all sandboxes and callers */
 #define SEND_MS	   20
 #define STARTED_S  10 /* the longest wait for the launcher's answer */
 #define TERM_S	   2  /* between SIGTERM and SIGKILL */
@@ -53,9 +53,31 @@ struct exec {
 	struct event *on_line, *timer;
 	int64_t timeout_s, number, status;
 	struct output outputs[2];
+	struct exec *next, **where; /* in `execs` */
+	char caller[SBX_PRINCIPAL_NAME_MAX];
 };
 
-static size_t n_execs;
+static struct exec *execs; /* all of them */
+
+/* Those of @caller; NULL: of all. */
+static size_t n_execs(const char *caller)
+{
+	size_t n = 0;
+
+	for (const struct exec *x = execs; x; x = x->next)
+		n += !caller || strcmp(x->caller, caller) == 0;
+	return n;
+}
+
+static void enlist(struct exec *x)
+{
+	x->where = &execs;
+	x->next = execs;
+	if (x->next)
+		x->next->where = &x->next;
+	execs = x;
+	sbx_text_cut(x->caller, sizeof(x->caller), "%s", x->call->principal.name);
+}
 
 static void output_close(struct output *o)
 {
@@ -76,8 +98,10 @@ static void exec_free(struct exec *x)
 	if (x->timer)
 		event_free(x->timer);
 	sbx_control_disconnect(x->client);
+	*x->where = x->next;
+	if (x->next)
+		x->next->where = x->where;
 	free(x);
-	n_execs--;
 }
 
 /* --- the answer --- */
@@ -456,6 +480,23 @@ static void note(struct sbx_call *call)
 	json_decref(after);
 }
 
+/* False: it was answered. One whose client has gone runs on, so it is no request that waits. */
+static bool may_begin(struct sbx_call *call)
+{
+	const struct sbx_principal *p = &call->principal;
+	bool too_many = !p->is_own && n_execs(p->name) >= SBX_ACCESS_EXECS_MAX;
+
+	if (!too_many && n_execs(NULL) < EXECS_MAX)
+		return true;
+	sbx_reply_header(call, "Retry-After", "1");
+	if (too_many)
+		sbx_reply_problem(call, 429, "too_many", NULL, "%d commands of yours run already",
+				  SBX_ACCESS_EXECS_MAX);
+	else
+		sbx_reply_problem(call, 503, "busy", NULL, "%d commands run already", EXECS_MAX);
+	return false;
+}
+
 void sbx_post_exec(struct sbx_call *call)
 {
 	const char *id = call->found.params[0];
@@ -471,18 +512,15 @@ void sbx_post_exec(struct sbx_call *call)
 		sbx_reply_problem(call, 422, "invalid", "command", "its first word is missing");
 		return;
 	}
-	if (n_execs >= EXECS_MAX) {
-		sbx_reply_header(call, "Retry-After", "1");
-		sbx_reply_problem(call, 503, "busy", NULL, "%d commands run already", EXECS_MAX);
+	if (!may_begin(call))
 		return;
-	}
 	x = calloc(1, sizeof(*x));
 	if (!x) {
 		sbx_reply_json(call, 200, NULL);
 		return;
 	}
-	n_execs++;
 	x->call = call;
+	enlist(x);
 	x->streams = call->wants_events;
 	x->timeout_s = json_integer_value(json_object_get(call->body, "timeout"));
 	x->outputs[0] = (struct output){ x, "stdout", "stdout_base64", -1, NULL, NULL, 0, false };
