@@ -185,13 +185,21 @@ static int parse_rule(const char *text, struct sbx_live_rule *r, struct sbx_err 
 	return e == 0 ? set_text(r) : e;
 }
 
-static int append_rule(struct sbx_live_rules *rules, struct sbx_live_rule *r)
+static int append_rule(struct sbx_live_rules *rules, struct sbx_live_rule *r, struct sbx_err *err)
 {
+	size_t n = strlen(r->text);
 	struct sbx_live_rule *v;
 
-	for (size_t i = 0; i < rules->n; i++)
+	for (size_t i = 0; i < rules->n; i++) {
 		if (strcmp(rules->v[i].text, r->text) == 0)
 			return 0;
+		n += strlen(rules->v[i].text);
+	}
+	if (n > SBX_LIVE_RULES_BYTES) {
+		sbx_err_set(err, "all rules together have more than %d bytes: use wildcards",
+			    SBX_LIVE_RULES_BYTES);
+		return SBX_PROFILE_E_INVALID;
+	}
 	v = realloc(rules->v, (rules->n + 1) * sizeof(*v));
 	if (!v)
 		return -ENOMEM;
@@ -215,7 +223,7 @@ int sbx_live_add_rules(struct sbx_live *live, const char *field, const char *con
 			r = parse_rule(texts[i], &rule, err);
 		}
 		if (r == 0)
-			r = append_rule(&live->rules, &rule);
+			r = append_rule(&live->rules, &rule, err);
 		if (r != 0) {
 			sbx_text_cut(ret_field, SBX_LIVE_FIELD_MAX, "%s[%zu]", field, i);
 			return r;

@@ -34,6 +34,7 @@ struct sbx_live {
 #define SBX_LIVE_ENTRIES_MAX  1000 /* of each list, and rules */
 #define SBX_LIVE_FIELD_MAX    64
 #define SBX_LIVE_REQUESTS_MAX 2048 /* bytes of what a rule says of requests */
+#define SBX_LIVE_RULES_BYTES  32768 /* of all rules: the answers of a launcher have them, too */
 
 /* Parse @patterns (untrusted; not NULL) and append them to the list of @action (allow or deny). A
  * pattern that is there already is not added again. @field is the name of the list in the caller's

@@ -347,6 +347,21 @@ def test_rules_that_are_none(net):
         long = [{"action": "deny", "host": f"{n}-{'h' * 50}.{'i' * 60}.test"} for n in range(256)]
         assert put(s, i, rules=long)["rules"] == long
         assert put(s, i, rules=[READ])["rules"] == [READ]
+        # more than the launcher takes in one line
+        paths = [f"/{n}/{'a' * 90}" for n in range(20)]
+        heavy = [{"action": "allow", "host": "api.test", "ports": [n + 1], "methods": ["GET"], "paths": paths} for n in range(60)]
+        a = s.ask("PUT", f"/sandboxes/{i}/network", {"rules": heavy})
+        assert a.status == 422 and a.json["field"] == "rules", a
+        a = s.ask("PUT", f"/sandboxes/{i}/network", {"rules": heavy[:25]})
+        assert a.status == 422 and a.json["field"].startswith("rules["), a
+        # the longest of everything can still be shown
+        names = [f"{n}.{'n' * 60}.test" for n in range(800)]
+        put(s, i, allow_out=names)
+        put(s, i, deny_out=[f"d{n}" for n in names])
+        put(s, i, rules=[READ, *heavy[:14]])
+        assert len(network(s, i)["rules"]) == 15 and len(s.get(f"/sandboxes/{i}")["allow_out"]) == 800
+        put(s, i, allow_out=[], deny_out=[], rules=[READ])
+        assert network(s, i)["rules"] == [READ]
 
 
 def test_etag_and_audit_have_the_rules(net, sbx):

@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/text.h"
+#include "control/protocol.h"
 #include "daemon/api/net_rule.h"
 #include "daemon/http/etag.h"
 #include "daemon/resources/audit.h"
@@ -11,6 +13,8 @@
 #include "daemon/resources/print.h"
 #include "daemon/resources/resources.h"
 #include "daemon/resources/sandbox_find.h"
+
+#define LISTS_MAX (SBX_CONTROL_LINE_MAX - 64) /* bytes; the rest is for "v" and "generation" */
 
 static void print_etag(const json_t *from, char ret_tag[SBX_ETAG_MAX])
 {
@@ -87,6 +91,29 @@ static void on_changed(void *userdata, int result, json_t *answer, const struct 
 	free(c);
 }
 
+/* Is the request too long for a launcher's line? Then it was answered. */
+static bool is_too_long(struct sbx_call *call, const json_t *request)
+{
+	static const char *const lists[] = { "rules", "allow_out", "deny_out" };
+	size_t n = json_dumpb(request, NULL, 0, JSON_ENSURE_ASCII), longest = 0;
+	const char *field = lists[0];
+
+	if (n <= LISTS_MAX)
+		return false;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(lists); i++) {
+		n = json_dumpb(json_object_get(request, lists[i]), NULL, 0, JSON_ENCODE_ANY);
+		if (n > longest) {
+			longest = n;
+			field = lists[i];
+		}
+	}
+	sbx_reply_problem(call, 422, "invalid", field,
+			  "%s: with the other lists it has more than %d bytes, which a launcher "
+			  "takes at once",
+			  field, LISTS_MAX);
+	return true;
+}
+
 /* @was: the sandbox before, by its launcher, which refuses if it has another @generation by then;
  * or by the database with 0, when any will do. */
 static void change(struct sbx_call *call, const json_t *was, json_int_t generation)
@@ -104,6 +131,11 @@ static void change(struct sbx_call *call, const json_t *was, json_int_t generati
 		sbx_reply_problem(call, 422, "invalid", field, "%s: %s", field, err.msg);
 		return;
 	}
+	sbx_print_members(request, call->body, keys);
+	if (request && is_too_long(call, request)) {
+		json_decref(request);
+		return;
+	}
 	c = request && (texts || !rules) ? malloc(sizeof(*c)) : NULL;
 	if (!c) {
 		json_decref(request);
@@ -111,7 +143,6 @@ static void change(struct sbx_call *call, const json_t *was, json_int_t generati
 		return;
 	}
 	*c = (struct change){ call, state_of(was, generation != 0) };
-	sbx_print_members(request, call->body, keys);
 	if (generation)
 		json_object_set_new(request, "generation", json_integer(generation));
 	sbx_call_ask(call, call->found.params[0], request, on_changed, c);

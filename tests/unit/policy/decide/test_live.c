@@ -178,6 +178,26 @@ static void test_rules_that_are_none(void **state)
 	}
 }
 
+static void test_too_many_bytes(void **state)
+{
+	char field[SBX_LIVE_FIELD_MAX] = "", text[1200];
+	const char *const one = text;
+	struct sbx_err err = { 0 };
+	struct sbx_live live = { 0 };
+	int r = 0, n = 0;
+
+	(void)state;
+	for (; r == 0 && n < 100; n++) {
+		snprintf(text, sizeof(text), "allow a%02d.example GET /%01000d", n, 0);
+		r = sbx_live_add_rules(&live, "rules", &one, 1, field, &err);
+	}
+	assert_int_equal(r, SBX_PROFILE_E_INVALID);
+	assert_string_equal(field, "rules[0]");
+	assert_int_equal(n, SBX_LIVE_RULES_BYTES / (int)strlen(text) + 1);
+	assert_int_equal(live.rules.n, n - 1);
+	sbx_live_fini(&live);
+}
+
 /* --- requests: what is decided --- */
 
 #define REQUESTS_PROFILE                                                                           \
@@ -319,6 +339,7 @@ int main(void)
 		cmocka_unit_test(test_limit),
 		cmocka_unit_test(test_rules),
 		cmocka_unit_test(test_rules_that_are_none),
+		cmocka_unit_test(test_too_many_bytes),
 		cmocka_unit_test(test_requests_are_judged),
 		cmocka_unit_test(test_requests_that_cannot_be_judged),
 	};
