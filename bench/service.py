@@ -2,7 +2,8 @@
 """The service with many sandboxes and events: how long a list takes, how many reads a second, how much memory; and
 from a refused packet to the event of a follower, and from the request to the cut of open flows.
 
-The database is that of store.py. Reads come over the unix socket, on eight connections at once.
+The database is that of store.py; SBX_BENCH_DIR keeps it in that directory for the next time. Reads come over the unix
+socket, on eight connections at once. SBX_BENCH_LIVE=1000 starts so many sandboxes beside, as the ordinary user.
 """
 import contextlib
 import http.client
@@ -33,6 +34,11 @@ LISTS = (
     ("denials by name, a day", "/denials?by=name&window=86400"),
     ("denials by address, a day", "/denials?by=ip&window=86400"),
     ("denials by workspace, an hour", "/denials?by=workspace&window=3600"),
+    ("events of a name, denied", "/events?name=host3.example.com&action=deny&limit=100"),
+    ("events of an address", "/events?ip=10.1.0.1&limit=100"),
+    ("denials by name, a week", "/denials?by=name&window=7d"),
+    ("denials by sandbox, a day", "/denials?by=sandbox&window=24h"),
+    ("workspaces", "/workspaces"),
     ("rules of a workspace", "/workspaces/team-7/sandbox/rules"),
     ("review tasks", "/review-tasks?state=open"),
     ("metrics", "/metrics"),
@@ -71,12 +77,14 @@ def start(stack, kw):
 def fill(kw, n_events):
     """As store.py does; its program counts the refusals, as the service does while they come."""
     directory, now = kw["env"]["SBX_STATE_DIR"], int(time.time() * 1000)
+    made = os.path.exists(os.path.join(directory, "sbx.db"))
     migrations = os.path.join(common.INST, store.SHARE)
     os.chown(directory, 0, 0)
     with open(os.path.join(kw["env"]["SBX_CONFIG_DIR"], "system.yaml"), "w") as f:
         f.write(f"events: {{max_rows: {n_events + 1_000_000}}}\n")
-    store.fill(directory, migrations, n_events, now)
-    store.measure(os.path.join(common.BUILD, "bench", "bench_store"), directory, migrations, now)
+    if not made:
+        store.fill(directory, migrations, n_events, now)
+        store.measure(os.path.join(common.BUILD, "bench", "bench_store"), directory, migrations, now)
     for name in [".", *os.listdir(directory)]:
         os.chown(os.path.join(directory, name), kw["user"], kw["group"])
 
@@ -178,6 +186,41 @@ def from_put_to_cut(report, path, places, world, n_rounds):
                   live.measure(sandbox, lambda: put(True), lambda: put(False), n_rounds))
 
 
+def cpu_ms(pid):
+    with open(f"/proc/{pid}/schedstat") as f:
+        return int(f.read().split()[0]) / 1e6
+
+
+def usages(c):
+    return [i["usage"] for i in json.loads(ask(c, "/sandboxes?state=running&limit=1000"))["items"]]
+
+
+def live_sandboxes(report, proc, path, kw, n):
+    """@n real ones: the list of them, their usage, and what following them costs the service."""
+    with contextlib.ExitStack() as stack:
+        began = time.monotonic()
+        procs = [subprocess.Popen([common.SBX_RUN, "--profile", "none", "--wait", "-q"], stdin=subprocess.DEVNULL, **kw)
+                 for _ in range(n)]
+        for p in procs:
+            stack.callback(common.end, p)
+        stack.callback(lambda: [p.terminate() for p in procs])
+        c = Connection(path)
+        while sum(u is not None for u in usages(c)) < min(n, 1000):
+            if time.monotonic() - began > 300:
+                raise RuntimeError("the service does not tell the usage of all sandboxes after 300 s")
+            time.sleep(0.5)
+        report.note(f"{n} live sandboxes: the service tells the usage of all {time.monotonic() - began:.0f} s after the first start")
+        before, began = cpu_ms(proc.pid), time.monotonic()
+        times = []
+        for _ in range(10):
+            times.append(live.timed(lambda: usages(c))[0])
+            time.sleep(1)
+        spent = (cpu_ms(proc.pid) - before) / (time.monotonic() - began)
+        live.show(report, f"a list of {min(n, 1000)} real sandboxes with their usage", times, LIST_MS)
+        report.note(f"processor time while one looks each second: {spent:.0f} ms/s; memory {pss_mib(proc.pid):.1f} MiB")
+        c.close()
+
+
 def run(report, _places, quick):
     n_events = 50_000 if quick else int(os.environ.get("SBX_BENCH_EVENTS", "1000000"))
     report.section(f"The service with {n_events:,} events", "median ms", "p95 ms", "max ms")
@@ -185,6 +228,7 @@ def run(report, _places, quick):
         places = common.Places()  # the other parts have a small database
         stack.callback(places.remove)
         kw = places.as_user()
+        kw["env"]["SBX_STATE_DIR"] = os.environ.get("SBX_BENCH_DIR", kw["env"]["SBX_STATE_DIR"])
         fill(kw, n_events)
         proc, path = start(stack, kw)
         lists(report, path, quick)
@@ -192,5 +236,7 @@ def run(report, _places, quick):
         world = net.World(stack, places)
         from_refusal_to_follower(report, path, places, world, 5 if quick else 50)
         from_put_to_cut(report, path, places, world, 5 if quick else 50)
+        if os.environ.get("SBX_BENCH_LIVE"):
+            live_sandboxes(report, proc, path, kw, int(os.environ["SBX_BENCH_LIVE"]))
         mib = pss_mib(proc.pid)
         report.row("memory of the service", (f"{mib:.1f} MiB", "", ""), value=mib, at_most=PSS_MIB, unit=" MiB")

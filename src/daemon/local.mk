@@ -81,6 +81,7 @@ noinst_LIBRARIES += %reldir%/libsbx-daemon.a
 	%reldir%/rows/denials.c \
 	%reldir%/rows/events.c \
 	%reldir%/rows/followed.c %reldir%/rows/followed.h \
+	%reldir%/rows/recent.c %reldir%/rows/recent.h \
 	%reldir%/rows/routes.h \
 	%reldir%/rows/rows.h \
 	%reldir%/rows/rules.c \
@@ -118,7 +119,12 @@ tests_fuzz_daemon_fuzz_api_request_LDADD = $(SBX_FUZZ_LIBS) $(daemon_libs)
 check_PROGRAMS += tests/unit/daemon/test_counter
 tests_unit_daemon_test_counter_SOURCES = tests/unit/daemon/test_counter.c tests/unit/store_world.h tests/unit/scratch.h
 tests_unit_daemon_test_counter_LDADD = %reldir%/libsbx-daemon.a $(launcher_run_libs) $(EVENT_LIBS) $(CMOCKA_LIBS)
-check_PROGRAMS += tests/unit/daemon/test_etag tests/unit/daemon/test_watch
+check_PROGRAMS += tests/unit/daemon/test_etag tests/unit/daemon/test_recent tests/unit/daemon/test_watch
+check_PROGRAMS += tests/unit/daemon/test_dir_watch
+tests_unit_daemon_test_dir_watch_SOURCES = tests/unit/daemon/test_dir_watch.c tests/unit/scratch.h
+tests_unit_daemon_test_dir_watch_LDADD = $(daemon_libs) $(CMOCKA_LIBS)
+tests_unit_daemon_test_recent_SOURCES = tests/unit/daemon/test_recent.c
+tests_unit_daemon_test_recent_LDADD = $(daemon_libs) $(CMOCKA_LIBS)
 tests_unit_daemon_test_etag_SOURCES = tests/unit/daemon/test_etag.c
 tests_unit_daemon_test_etag_LDADD = $(daemon_libs) $(CMOCKA_LIBS)
 tests_unit_daemon_test_watch_SOURCES = tests/unit/daemon/test_watch.c tests/unit/store_world.h tests/unit/scratch.h

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * inotify tells of changes. A user has few instances of it (fs.inotify.max_user_instances), and
+ * sandboxes take them for new protected paths: with a thousand sandboxes none is left. Then a timer
+ * takes its place, and every watch is called each time.
+ */
 #include "daemon/hub/dir_watch.h"
 
 #include <errno.h>
@@ -9,7 +14,8 @@
 
 #include "base/cleanup.h"
 
-#define MASK (IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE | IN_ONLYDIR)
+#define TICK_MS 100
+#define MASK	(IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE | IN_ONLYDIR)
 
 struct sbx_dir_watch {
 	struct sbx_dir_watches *all;
@@ -21,7 +27,7 @@ struct sbx_dir_watch {
 };
 
 struct sbx_dir_watches {
-	int fd;
+	int fd; /* -1: there is no inotify */
 	struct event *event;
 	struct sbx_dir_watch *first;
 };
@@ -64,20 +70,29 @@ static void on_event(evutil_socket_t fd, short what, void *userdata)
 	call_due(all);
 }
 
+static void on_tick(evutil_socket_t fd, short what, void *userdata)
+{
+	struct sbx_dir_watches *all = userdata;
+
+	(void)fd;
+	(void)what;
+	for (struct sbx_dir_watch *w = all->first; w; w = w->next)
+		w->due = true;
+	call_due(all);
+}
+
 int sbx_dir_watches_new(struct event_base *base, struct sbx_dir_watches **ret_all)
 {
+	static const struct timeval interval = { .tv_usec = TICK_MS * 1000 };
 	struct sbx_dir_watches *all = calloc(1, sizeof(*all));
-	int r = 0;
+	int r;
 
 	if (!all)
 		return -ENOMEM;
 	all->fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-	if (all->fd < 0)
-		r = -errno;
-	if (r == 0) {
-		all->event = event_new(base, all->fd, EV_READ | EV_PERSIST, on_event, all);
-		r = all->event && event_add(all->event, NULL) == 0 ? 0 : -ENOMEM;
-	}
+	all->event = all->fd < 0 ? event_new(base, -1, EV_PERSIST, on_tick, all) :
+				   event_new(base, all->fd, EV_READ | EV_PERSIST, on_event, all);
+	r = all->event && event_add(all->event, all->fd < 0 ? &interval : NULL) == 0 ? 0 : -ENOMEM;
 	if (r < 0)
 		all = sbx_dir_watches_free(all);
 	*ret_all = all;
@@ -101,8 +116,10 @@ int sbx_dir_watch_new(struct sbx_dir_watches *all, const char *path, void (*fn)(
 		      void *userdata, struct sbx_dir_watch **ret_watch)
 {
 	struct sbx_dir_watch *w = calloc(1, sizeof(*w));
-	int wd = w ? inotify_add_watch(all->fd, path, MASK) : -1;
+	int wd = -1;
 
+	if (w)
+		wd = all->fd < 0 ? access(path, F_OK) : inotify_add_watch(all->fd, path, MASK);
 	if (wd < 0) {
 		int r = w ? -errno : -ENOMEM;
 
@@ -131,7 +148,7 @@ struct sbx_dir_watch *sbx_dir_watch_free(struct sbx_dir_watch *w)
 		w->next->where = w->where;
 	for (const struct sbx_dir_watch *o = w->all->first; o; o = o->next)
 		shared = shared || o->wd == w->wd;
-	if (!shared)
+	if (!shared && w->all->fd >= 0)
 		inotify_rm_watch(w->all->fd, w->wd);
 	free(w);
 	return NULL;

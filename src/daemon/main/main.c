@@ -30,6 +30,7 @@
 #include "daemon/resources/daemon.h"
 #include "daemon/resources/print.h"
 #include "daemon/resources/resources.h"
+#include "daemon/rows/recent.h"
 #include "daemon/start/start.h"
 #include "launcher/host/facts_gather.h"
 #include "launcher/rules/database.h"
@@ -332,6 +333,7 @@ static void daemon_fini(struct sbx_daemon *d)
 	sbx_dir_watches_free(d->watches);
 	sbx_access_free(d->access);
 	sbx_audit_queue_free(d->audit);
+	sbx_recent_fini(d->recent);
 	sbx_store_close(d->store);
 	free(d->sbxctl);
 	json_decref(d->schemas);
@@ -357,7 +359,8 @@ static void allow_files(void)
 
 int main(int argc, char **argv)
 {
-	struct sbx_daemon d = { .routes = &sbx_routes };
+	struct sbx_recent recent = { 0 };
+	struct sbx_daemon d = { .routes = &sbx_routes, .recent = &recent };
 	struct sbx_daemon_options o;
 	struct sbx_err err = { 0 };
 	int r;

@@ -29,6 +29,7 @@ struct sbx_daemon {
 	struct sbx_access *access;
 	struct sbx_audit_queue *audit; /* rows of changes that launchers made */
 	struct sbx_counter *counter;   /* of refusals */
+	struct sbx_recent *recent;     /* lists of refusals (rows/recent.h) */
 	const struct sbx_route_table *routes;
 	struct sbx_watch *watch; /* of events */
 	struct sbx_http *http;

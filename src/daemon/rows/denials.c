@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Refusals added up, and how many there were over time. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/cleanup.h"
 #include "daemon/resources/daemon.h"
 #include "daemon/resources/print.h"
 #include "daemon/resources/sandbox_find.h"
+#include "daemon/rows/recent.h"
 #include "daemon/rows/rows.h"
 #include "daemon/rows/scope.h"
 #include "store/store_keep.h"
@@ -74,33 +78,40 @@ static int read_series(struct sbx_call *call, const struct sbx_store_denials_fil
 					take_point, points, err);
 }
 
-void sbx_list_denials(struct sbx_call *call)
+/* All that an answer depends on but the database. malloc'ed; NULL: no memory. */
+static char *key_of(struct sbx_call *call, const struct sbx_store_denials_filter *f)
+{
+	const char *by = sbx_call_text(call, "by"), *step = sbx_call_text(call, "series");
+	char *key;
+
+	if (asprintf(&key, "%s %s %u %lld %lld %s", by ? by : "", step ? step : "", f->n_max,
+		     (long long)f->since_ms, f->by_owner ? (long long)f->owner_uid : -1LL,
+		     f->workspace ? f->workspace : "") < 0)
+		return NULL;
+	return key;
+}
+
+static uint64_t processor_us(void)
+{
+	struct timespec t = { 0 };
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+/* The answer, or NULL: it was answered that there is none. */
+static json_t *read_all(struct sbx_call *call, const struct sbx_store_denials_filter *f)
 {
 	struct sbx_store *store = call->daemon->store;
-	const char *window = sbx_call_text(call, "window");
-	struct sbx_store_denials_filter f = {
-		.now_ms = (int64_t)sbx_clock_realtime_ms(),
-		.n_max = (uint32_t)sbx_call_number(call, "limit", SBX_ROWS_LIMIT),
-	};
-	json_t *items = json_array(), *points = json_array(), *o;
+	json_t *items = json_array(), *points = json_array(), *o = NULL;
 	struct sbx_err err = { 0 };
-	struct sbx_scope scope;
 	int64_t uncounted = 0;
 	int r;
 
-	if (!sbx_call_scope(call, &scope)) {
-		json_decref(items);
-		json_decref(points);
-		return;
-	}
-	f.since_ms = window_begin(f.now_ms, window ? sbx_window_parse(window) : WINDOW_MS);
-	f.workspace = scope.workspace;
-	f.by_owner = scope.by_owner;
-	f.owner_uid = scope.owner_uid;
-	r = sbx_store_denials_each(store, by_of(sbx_call_text(call, "by")), &f, take_row, items,
+	r = sbx_store_denials_each(store, by_of(sbx_call_text(call, "by")), f, take_row, items,
 				   &err);
-	r = r ? r : read_series(call, &f, points, &err);
-	r = r ? r : sbx_store_uncounted(store, f.since_ms, &err, &uncounted);
+	r = r ? r : read_series(call, f, points, &err);
+	r = r ? r : sbx_store_uncounted(store, f->since_ms, &err, &uncounted);
 	if (r != 0) {
 		sbx_call_store_failed(call, r, &err);
 	} else {
@@ -108,8 +119,39 @@ void sbx_list_denials(struct sbx_call *call)
 		json_object_set_new(o, "uncounted", json_integer(uncounted));
 		if (sbx_call_text(call, "series"))
 			json_object_set(o, "series", points);
-		sbx_reply_json(call, 200, o);
 	}
 	json_decref(items);
 	json_decref(points);
+	return o;
+}
+
+void sbx_list_denials(struct sbx_call *call)
+{
+	struct sbx_recent *recent = call->daemon->recent;
+	const char *window = sbx_call_text(call, "window");
+	uint64_t now_us = sbx_clock_monotonic_us(), began_us = processor_us();
+	struct sbx_store_denials_filter f = {
+		.now_ms = (int64_t)sbx_clock_realtime_ms(),
+		.n_max = (uint32_t)sbx_call_number(call, "limit", SBX_ROWS_LIMIT),
+	};
+	SBX_AUTO_FREE char *key = NULL;
+	struct sbx_scope scope;
+	json_t *o;
+
+	if (!sbx_call_scope(call, &scope))
+		return;
+	f.since_ms = window_begin(f.now_ms, window ? sbx_window_parse(window) : WINDOW_MS);
+	f.workspace = scope.workspace;
+	f.by_owner = scope.by_owner;
+	f.owner_uid = scope.owner_uid;
+	key = key_of(call, &f);
+	o = key ? sbx_recent_get(recent, key, now_us) : NULL;
+	if (!o) {
+		o = read_all(call, &f);
+		if (o && key)
+			sbx_recent_put(recent, key, o, processor_us() - began_us,
+				       sbx_clock_monotonic_us());
+	}
+	if (o)
+		sbx_reply_json(call, 200, o);
 }
