@@ -14,6 +14,7 @@ from test_sbxd_events import memory_kib
 
 REQUEST_S, SWEEP_S, N = 20, 2, 500
 HEAD = b"POST /explain HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+LARGE = 250000
 WITH_TOKEN = HEAD + b"Authorization: Bearer %s\r\nContent-Length: 200000\r\n\r\n{"
 STOPS = {"nothing": b"", "line": b"GET /heal", "head": HEAD, "body": HEAD + b"Content-Length: 200000\r\n\r\n{", "chunk":
          HEAD + b"Transfer-Encoding: chunked\r\n\r\n10000\r\n{", "token": WITH_TOKEN}
@@ -62,6 +63,31 @@ def test_five_hundred_that_do_nothing(sbx, where, stop):
         grown = memory_kib(s.p.pid) - memory
         print(f"{where} {stop}: {n_fds(s) - before} descriptors, {grown} KiB more")
         assert grown < 24 * 1024
+
+
+@pytest.mark.parametrize("where", ["unix", "tcp"])
+def test_bodies_without_their_last_byte(sbx, where):
+    """200 of the largest are 50 MB: a caller has 8, and is told; others are answered."""
+    with service(sbx, TCP) as s, contextlib.ExitStack() as stack:
+        idle = new_token(sbx, "idle", "--role", "viewer")
+        other = s.tcp(PORT, new_token(sbx, "other", "--role", "viewer"))
+        api = s.tcp(PORT) if where == "tcp" else s
+        is_quick(other)
+        memory = memory_kib(s.p.pid)
+        connections = [dial(stack, api) for _ in range(200)]
+        for c in connections:
+            c.sendall(HEAD + b"Authorization: Bearer %s\r\nContent-Length: %d\r\n\r\n" % (idle.encode(), LARGE) + b" " * (LARGE - 1))
+        is_quick(other)
+        grown = memory_kib(s.p.pid) - memory
+        print(f"{where}: {grown} KiB more")
+        assert grown < 20 * 1024
+        assert other.send("POST", "/explain", b" " * (LARGE - 2) + b"{}")[0] == 422
+        answers = []
+        for c in connections:
+            c.sendall(b"}")
+            answers.append(c.recv(4096).split()[1])
+        assert 120 < answers.count(b"429") < 200 and answers.count(b"400") > 25, answers  # of a blank and "}"
+        is_quick(other)
 
 
 def test_slow_ones_are_cut_in_their_time(sbx):

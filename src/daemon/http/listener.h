@@ -38,8 +38,8 @@ struct sbx_http {
 	struct sbx_http_options o;
 	struct event *sweep;
 	int diag_fd; /* asks for the owners of TCP connections; -1: the kernel does not tell */
-	struct sbx_stream *streams;	  /* a list, as the next */
-	struct sbx_http_request *waiting; /* for their answers */
+	struct sbx_stream *streams;	   /* a list, as the next */
+	struct sbx_http_request *requests; /* from their heads to the answers' ends */
 	struct sbx_http_stats stats;
 	size_t n_listeners;
 	struct sbx_http_listener listeners[SBX_HTTP_LISTENERS_MAX];

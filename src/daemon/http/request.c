@@ -36,42 +36,47 @@ struct sbx_http_connection *sbx_request_connection(const struct sbx_http_request
 	return info ? info->socket_context : NULL;
 }
 
-/* --- those that wait --- */
+/* --- what a caller has --- */
 
-static void wait_for_answer(struct sbx_http_request *r)
+static void enlist(struct sbx_http_request *r)
 {
-	struct sbx_http_request **list = &r->listener->http->waiting;
-
-	r->where = list;
-	r->next = *list;
+	r->where = &r->listener->http->requests;
+	r->next = *r->where;
 	if (r->next)
 		r->next->where = &r->next;
-	*list = r;
-	r->suspended = true;
-	MHD_suspend_connection(r->connection);
+	*r->where = r;
 }
 
-static void wait_no_more(struct sbx_http_request *r)
+static void leave(struct sbx_http_request *r)
 {
-	if (!r->where)
-		return;
 	*r->where = r->next;
 	if (r->next)
 		r->next->where = r->where;
-	r->where = NULL;
+}
+
+static bool is_same_caller(const struct sbx_http_request *a, const struct sbx_http_request *b)
+{
+	return strcmp(a->call.principal.name, b->call.principal.name) == 0;
 }
 
 /* Sandboxes that start, and questions to programs, wait in queues that all callers share. */
 static bool has_too_many(const struct sbx_http_request *r)
 {
-	const struct sbx_principal *p = &r->call.principal;
 	size_t n = 0;
 
-	if (p->is_own)
+	if (r->call.principal.is_own)
 		return false;
-	for (const struct sbx_http_request *q = r->listener->http->waiting; q; q = q->next)
-		n += strcmp(q->call.principal.name, p->name) == 0;
+	for (const struct sbx_http_request *q = r->listener->http->requests; q; q = q->next)
+		n += q->suspended && is_same_caller(q, r);
 	return n >= SBX_ACCESS_REQUESTS_MAX;
+}
+
+/* Is there room for @n bytes more of its body? */
+static bool has_room(const struct sbx_http_request *r, size_t n)
+{
+	for (const struct sbx_http_request *q = r->listener->http->requests; q; q = q->next)
+		n += q->ran || !is_same_caller(q, r) ? 0 : q->n_body;
+	return n <= SBX_HTTP_BODIES_MAX;
 }
 
 static void refuse_too_many(struct sbx_call *call)
@@ -96,7 +101,6 @@ void sbx_request_answer(struct sbx_http_request *r, int status, struct MHD_Respo
 		MHD_add_response_header(response, r->headers[i].name, r->headers[i].value);
 	r->response = response;
 	r->status = status;
-	wait_no_more(r);
 	if (r->suspended) {
 		r->suspended = false;
 		sbx_connection_resume(r->listener, r->connection);
@@ -166,7 +170,13 @@ static enum MHD_Result take_body(struct sbx_http_request *r, const char *p, size
 
 	if (n > SBX_HTTP_BODY_MAX - r->n_body)
 		r->too_large = true;
-	if (r->ran || r->too_large) {
+	if (!r->ran && !r->too_large && !r->no_room && !has_room(r, n)) {
+		r->no_room = true; /* the others of the caller go on */
+		free(r->body);
+		r->body = NULL;
+		r->n_body = 0;
+	}
+	if (r->ran || r->too_large || r->no_room) {
 		r->n_dropped += n;
 		return r->n_dropped > DROP_MAX ? MHD_NO : MHD_YES;
 	}
@@ -188,6 +198,13 @@ static bool parse_body(struct sbx_http_request *r)
 
 	if (r->too_large) {
 		refuse_too_large(r);
+		return false;
+	}
+	if (r->no_room) {
+		sbx_reply_header(&r->call, MHD_HTTP_HEADER_RETRY_AFTER, "1");
+		sbx_reply_problem(&r->call, MHD_HTTP_TOO_MANY_REQUESTS, "too_many", NULL,
+				  "the bodies of your requests that are under way have more than "
+				  "%u bytes", SBX_HTTP_BODIES_MAX);
 		return false;
 	}
 	if (!route->body && r->n_body == 0)
@@ -212,7 +229,7 @@ static bool parse_body(struct sbx_http_request *r)
 
 static void request_free(struct sbx_http_request *r)
 {
-	wait_no_more(r);
+	leave(r);
 	if (r->response)
 		MHD_destroy_response(r->response);
 	json_decref(r->call.query);
@@ -235,6 +252,7 @@ enum MHD_Result sbx_request_go_on(void *cls, struct MHD_Connection *mc, const ch
 		*state = r;
 		r->began_us = sbx_clock_monotonic_us();
 		r->listener = l;
+		enlist(r);
 		r->connection = mc;
 		r->call.http = r;
 		r->call.daemon = l->http->o.daemon;
@@ -262,7 +280,8 @@ enum MHD_Result sbx_request_go_on(void *cls, struct MHD_Connection *mc, const ch
 	}
 	if (r->response)
 		return queue(r);
-	wait_for_answer(r);
+	r->suspended = true;
+	MHD_suspend_connection(mc);
 	return MHD_YES;
 }
 

@@ -22,11 +22,12 @@ struct sbx_http_request {
 	uint64_t began_us; /* monotonic: its head came */
 	char *body;
 	size_t n_body, n_dropped;
-	bool too_large; /* the rest of the body is dropped */
+	bool too_large; /* the rest of the body is dropped, as with the next */
+	bool no_room;	/* the caller has too many bodies */
 	bool unframed;	/* nobody knows where it ends: it is answered at once */
 	bool ran;	/* the handler was called, or is not to be */
 	bool suspended; /* libmicrohttpd waits for the answer */
-	struct sbx_http_request *next, **where; /* in the server's list meanwhile */
+	struct sbx_http_request *next, **where; /* in the server's list */
 	int status;
 	struct MHD_Response *response; /* owned; the answer that is not queued yet */
 	size_t n_headers;

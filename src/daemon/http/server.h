@@ -17,6 +17,7 @@
  */
 #define SBX_HTTP_HEADER_MAX	 16384	/* bytes of a connection's headers and buffers */
 #define SBX_HTTP_BODY_MAX	 262144 /* bytes of a request's body */
+#define SBX_HTTP_BODIES_MAX	 (8u << 20) /* bytes of a caller's bodies that are not whole yet */
 #define SBX_HTTP_CONNECTIONS_MAX 1024	/* of a listener; see connection.c */
 #define SBX_HTTP_PER_ADDRESS_MAX 256	/* of an address, or a local user: TCP */
 #define SBX_HTTP_IDLE_S		 60	/* a connection without a byte is closed */
