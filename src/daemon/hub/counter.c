@@ -19,8 +19,9 @@
 #define KEEP_MS	    60000 /* between two looks for old rows */
 #define SHORT_US    6000  /* a slice that takes less may be larger, */
 #define LONG_US	    15000 /* and one that takes more is too large */
-#define COUNT_MAX   16000 /* events of a slice, */
-#define REMOVE_MAX  4000  /* and rows that are removed */
+#define LEAST	    50	  /* rows of a slice: on a busy machine 250 may take 100 ms */
+#define COUNT_MAX   16000 /* events that a slice counts, */
+#define REMOVE_MAX  4000  /* and rows that it removes, at most */
 #define MS_PER_S    1000
 #define USEC_PER_MS 1000
 
@@ -41,10 +42,10 @@ static void arm(struct sbx_counter *c, uint64_t ms)
 }
 
 /* The rows of the next slice, after one of *@n rows that took @took_us. */
-static void fit(uint32_t *n, uint32_t least, uint32_t most, uint64_t took_us)
+static void fit(uint32_t *n, uint32_t most, uint64_t took_us)
 {
 	if (took_us > LONG_US)
-		*n = *n / 2 < least ? least : *n / 2;
+		*n = *n / 2 < LEAST ? LEAST : *n / 2;
 	else if (took_us < SHORT_US)
 		*n = *n * 2 > most ? most : *n * 2;
 }
@@ -78,12 +79,12 @@ static void on_timer(evutil_socket_t fd, short what, void *userdata)
 	more = n == c->n_count;
 	took_us = sbx_clock_monotonic_us() - began_us;
 	if (more) {
-		fit(&c->n_count, SBX_STORE_COUNT_BATCH, COUNT_MAX, took_us);
+		fit(&c->n_count, COUNT_MAX, took_us);
 	} else if (began_us >= c->keep_at_us) {
 		more = remove_old(c, now_ms);
 		took_us = sbx_clock_monotonic_us() - began_us;
 		if (more)
-			fit(&c->n_remove, SBX_STORE_PRUNE_BATCH, REMOVE_MAX, took_us);
+			fit(&c->n_remove, REMOVE_MAX, took_us);
 		else
 			c->keep_at_us = began_us + KEEP_MS * UINT64_C(1000);
 	}
@@ -104,8 +105,8 @@ int sbx_counter_new(struct event_base *base, struct sbx_store *store,
 	}
 	c->store = store;
 	c->keep = *keep;
-	c->n_count = SBX_STORE_COUNT_BATCH;
-	c->n_remove = SBX_STORE_PRUNE_BATCH;
+	c->n_count = LEAST;
+	c->n_remove = LEAST;
 	sbx_store_set_busy_ms(store, WAIT_MS);
 	arm(c, 0);
 	*ret_counter = c;
