@@ -448,14 +448,14 @@ static int plan_live(struct sbx_plan *p, struct sbx_err_list *errs)
 
 	p->live.air_gapped = p->air_gap;
 	p->live.deny.deny = true;
-	r = sbx_live_add(&p->live, SBX_ALLOW, "live_allow", o->live_allow, o->n_live_allow, field,
-			 &err);
+	r = sbx_live_add(&p->live, SBX_ALLOW, "--live-allow", o->live_allow, o->n_live_allow,
+			 field, &err);
 	if (r == 0)
-		r = sbx_live_add(&p->live, SBX_DENY, "live_deny", o->live_deny, o->n_live_deny,
+		r = sbx_live_add(&p->live, SBX_DENY, "--live-deny", o->live_deny, o->n_live_deny,
 				 field, &err);
 	if (r == 0)
-		r = sbx_live_add_rules(&p->live, "live_rule", o->live_rules, o->n_live_rules, field,
-				       &err);
+		r = sbx_live_add_rules(&p->live, "--live-rule", o->live_rules, o->n_live_rules,
+				       field, &err);
 	if (r > 0)
 		return refuse_live(errs, field, &err);
 	if (r == 0 && p->profile->network.mode == SBX_MODE_OFFLINE && sbx_live_allows(&p->live))
@@ -628,7 +628,7 @@ static int check_live(struct sbx_plan *p, struct sbx_err_list *errs)
 {
 	char field[SBX_LIVE_FIELD_MAX] = "";
 	struct sbx_err err = { 0 };
-	int r = sbx_live_check_requests(&p->live, NULL, p->profile, "live_rule", field,
+	int r = sbx_live_check_requests(&p->live, NULL, p->profile, "--live-rule", field,
 					&err);
 
 	return r > 0 ? refuse_live(errs, field, &err) : r;

@@ -543,3 +543,31 @@ def test_toggled_under_load(sbx, world, clean, lists):
     assert n_open > TOGGLES / 10 and n_shut > TOGGLES / 10, (n_open, n_shut)
     for (fds, memory), (fds_then, memory_then) in zip(after, before):
         assert fds <= fds_then + 4 and memory < memory_then + (4 << 20), (before, after)
+
+
+# --- lists that a sandbox begins with ---
+
+def test_live_lists_of_flags(sbx, world, clean):  # noqa: F811
+    """They hold at once, and a change takes them away; the same command reaches what they do not deny."""
+    flags = ["--live-allow", "denied.test", "--live-deny", "files.test", "--live-rule", "allow v4.test * /a"]
+    with running(sbx, "sleep", "60", args=("--profile", "net", *flags)) as (_, c):
+        show = c.ask("show")["sandbox"]
+        assert (show["allow_out"], show["deny_out"], show["rules"], show["generation"]) == (
+            ["denied.test"], ["files.test"], ["allow v4.test * /a"], 1)
+        assert c.ask("network", rules=[], allow_out=[])["rules"] == []
+    curl = ["curl", "-sS", "-m", "10", "-o", "/dev/null", "-w", "%{http_code}", "https://files.test/a"]
+    assert sbx.run(["--profile", "net"], curl).out == "200"
+    r = sbx.run(["--profile", "net", "--live-deny", "files.test"], curl)
+    assert r.out == "000" and {e["reason"] for e in sbx.events(action="deny", sandbox_id=sbx.sandboxes()[-1]["id"])} == {"live_deny"}
+
+
+@pytest.mark.parametrize("flags,says", [
+    (["--live-allow", "*"], "--live-allow[0]: '*': every name"),
+    (["--live-deny", "a b"], "--live-deny[0]: "),
+    (["--live-rule", "allow a.test", "--live-rule", "allow a.test get"], "--live-rule[1]: 'get': a method is"),
+    (["--live-rule", "allow api.test POST"], "--live-rule[0].methods: 'api.test': the profile judges"),
+])
+def test_live_lists_that_are_none(sbx, clean, flags, says):  # noqa: F811
+    sbx.profile("net", NET)
+    r = sbx.run(["--profile", "net", *flags], ["true"])
+    assert r.rc == 125 and says in r.err and r.err.count("\n") == 1, r

@@ -239,6 +239,9 @@ static const struct {
 	{ "live_allow", "network.allow_out", true },
 	{ "live_deny", "network.deny_out", true },
 	{ "live_rule", "network.rules", true },
+	{ "live-allow", "network.allow_out", true }, /* of a flag */
+	{ "live-deny", "network.deny_out", true },
+	{ "live-rule", "network.rules", true },
 	{ "secret", "secrets", false },
 	{ "analysis_id", "analysis_id", false },
 	{ "wall_time", "timeout", false },
@@ -271,7 +274,7 @@ void sbx_job_complaint(const char *text, size_t n, char *out, size_t n_out,
 		s += sizeof(program) - 1;
 	s = skip_place(s);
 	key = strncmp(s, "--", 2) == 0 ? s + 2 : s;
-	n_key = strspn(key, "abcdefghijklmnopqrstuvwxyz_");
+	n_key = strspn(key, "abcdefghijklmnopqrstuvwxyz_-");
 	for (size_t i = 0; i < SBX_N_ELEMENTS(renamed); i++) {
 		/* The place in a live list is that in the body. */
 		size_t n_place = renamed[i].same_place ? strcspn(key + n_key, ": ") : 0;

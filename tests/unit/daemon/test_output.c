@@ -111,7 +111,7 @@ static void test_job(void **state)
 	sbx_job_complaint("sbx-run: /x/job.yaml:1:2: live_deny: no", 39, out, sizeof(out), field);
 	assert_string_equal(out, "live_deny: no");
 	assert_string_equal(field, "network.deny_out");
-	sbx_job_complaint("sbx-run: live_rule[3].methods: no", 33, out, sizeof(out), field);
+	sbx_job_complaint("sbx-run: --live-rule[3].methods: no", 35, out, sizeof(out), field);
 	assert_string_equal(field, "network.rules[3].methods");
 	sbx_job_complaint("sbx-run: profiles: no", 21, out, sizeof(out), field);
 	assert_string_equal(field, "");
