@@ -89,11 +89,12 @@ def test_pages_and_filters(sbx):
         expect("?until=2021-01-01T01:00:00%2B01:00", lambda r: r["ts"] < "2021")
         expect("?since=2019-12-31T00:00:00Z&until=2020-01-01T00:00:00.001Z&action=deny", lambda r: r["ts"].startswith("2020"))
         expect("?after=10&action=deny", lambda r: r["id"] > 10 and r["action"] == "deny")
+        expect("?after=9223372036854775806", lambda r: False)
         for quoted in ("'%20OR%201=1--", "%25", "*", "w'%3b%20DROP%20TABLE%20sandbox"):
             expect(f"?workspace={quoted}&name={quoted}&ip={quoted}&reason={quoted}&sandbox={quoted}", lambda r: False)
         assert ids(s, f"/sandboxes/{OTHER}/events") == [r["id"] for r in rows if r["sandbox_id"] == OTHER]
         s.ask("GET", "/sandboxes/000000000000/events", status=404)
-        for bad in ("since=yesterday", "until=2020-01-01", "action=all", "cursor=0", "after=-1", "after=x", "since=2020-13-01T00:00:00Z"):
+        for bad in ("since=yesterday", "until=2020-01-01", "action=all", "cursor=0", "after=-1", "after=9223372036854775807", "after=x", "since=2020-13-01T00:00:00Z"):
             s.ask("GET", "/events?" + bad, status=400)
         one = s.get("/events?limit=1&sandbox=" + OTHER)["items"][0]
         assert (one["workspace"], one["action"], one["ip"], one["name"], one["count"]) == (None, "allow", "192.0.2.7", "b.test", 1)

@@ -78,7 +78,7 @@ static const char *const sbx_rows_event_actions[] = { "allow", "deny", "panic", 
 		{ "ip", .help = "about this address" },                                            \
 		{ "since", .check = sbx_time_check, .help = "from then on (RFC 3339)" },           \
 		{ "until", .check = sbx_time_check, .help = "before then (RFC 3339)" },            \
-		{ "after", SBX_FIELD_INTEGER, .min = 0,                                            \
+		{ "after", SBX_FIELD_INTEGER, .min = 0, .max = INT64_MAX - 1,                      \
 		  .help = "with a higher id; a stream begins behind it, as with Last-Event-ID" },  \
 		SBX_ROWS_PAGE
 #define SBX_ROWS_WORKSPACE                                                                         \
