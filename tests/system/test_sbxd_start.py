@@ -5,6 +5,9 @@ import contextlib
 import http.client
 import json
 import os
+import subprocess
+import sys
+import textwrap
 import threading
 import time
 
@@ -139,6 +142,28 @@ def test_refused(sbx, clean, body, code, field):
         assert not [n for n in os.listdir(sbx.runtime) if n.startswith("api-")]
 
 
+def test_the_job_of_the_document(sbx, clean):
+    """The program of docs/API.md, as it is printed."""
+    with open(os.path.join(os.environ["SBX_SRCDIR"], "docs/API.md"), encoding="utf-8") as f:
+        page = f.read()
+    program = textwrap.dedent("    import http.client" + page.split("    import http.client", 1)[1].split("\n- **", 1)[0])
+    with service(sbx) as s:
+        r = subprocess.run([sys.executable, "-c", program], env={"SOCKET": s.where}, capture_output=True, text=True, timeout=60)
+        assert r.returncode == 0, r
+        assert "'text': 'hello you\\n'" in r.stdout and "end {'exit_status': 3}" in r.stdout, r.stdout
+        assert r.stdout.splitlines()[-1] == "refused {'example.org'}", r.stdout
+
+
+def test_killed_is_ended(sbx, clean):
+    """A sandbox has ended when its DELETE is answered, however many processes it had."""
+    with service(sbx) as s:
+        for _ in range(8):
+            i = start(s, *SH, "for i in 1 2 3 4 5 6 7 8 9; do sleep 99 & done; wait")["id"]
+            s.ask("DELETE", f"/sandboxes/{i}", status=204)
+            now = s.get(f"/sandboxes/{i}")
+            assert (now["live"], now["state"], now["exit_status"]) == (False, "killed", 137)
+
+
 def test_a_secret_by_name(sbx, clean):
     """The service's secrets are files; their names say which hosts see them, and a caller cannot."""
     sbx.profile("net", 'network: {mode: fetch, allow: ["files.test:443"]}\n')
@@ -156,6 +181,7 @@ def test_a_secret_by_name(sbx, clean):
             ended(s, i)
             assert text(s, i).startswith(b"sbx_secret_")
         assert start(s, "true", profile="net", secrets=["TOKEN@evil.test"], status=422)["field"] == "secrets[0]"
+        assert directory in start(s, "true", profile="net", secrets=["NONE"], status=422)["detail"]
 
 
 def test_variables_of_the_service_stay_outside(sbx, clean):

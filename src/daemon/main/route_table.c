@@ -178,7 +178,7 @@ static const struct sbx_route rows[] = {
 	{ SBX_GET, SBX_ROLE_VIEWER, "/sandboxes/{id}", "getSandbox", .status = 200,
 	  .answer = "Sandbox", .help = "show a sandbox as it is now", .run = sbx_get_sandbox },
 	{ SBX_DELETE, SBX_ROLE_OPERATOR, "/sandboxes/{id}", "deleteSandbox", .status = 204,
-	  .help = "kill a sandbox", .run = sbx_delete_sandbox },
+	  .help = "kill a sandbox; the answer comes when it has ended", .run = sbx_delete_sandbox },
 	{ SBX_POST, SBX_ROLE_OPERATOR, "/sandboxes/{id}/timeout", "postTimeout",
 	  SBX_ROWS_BODY(timeout_body), .status = 200, .answer = "Timeout",
 	  .help = "set when a sandbox is ended", .run = sbx_post_timeout },

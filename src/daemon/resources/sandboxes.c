@@ -161,6 +161,47 @@ void sbx_get_sandbox(struct sbx_call *call)
 
 /* --- its end --- */
 
+#define LOOK_MS	  20
+#define LOOKS_MAX (5000 / LOOK_MS)
+
+struct ending {
+	struct sbx_call *call;
+	unsigned n_looks;
+};
+
+/* The launcher answers before its sandbox is gone. The caller's next question finds it ended: so
+ * the answer waits for the row, but not without end for a launcher that is itself being killed. */
+static void on_look(evutil_socket_t fd, short what, void *userdata)
+{
+	const struct timeval later = { .tv_usec = LOOK_MS * 1000 };
+	struct ending *e = userdata;
+	struct sbx_call *call = e->call;
+	json_t *sandbox = sbx_call_sandbox(call, call->found.params[0]);
+	bool is_live = json_is_true(json_object_get(sandbox, "live"));
+
+	(void)fd;
+	(void)what;
+	json_decref(sandbox);
+	if (is_live && e->n_looks++ < LOOKS_MAX &&
+	    event_base_once(call->daemon->base, -1, EV_TIMEOUT, on_look, e, &later) == 0)
+		return;
+	free(e);
+	if (sandbox)
+		sbx_reply_empty(call, 204);
+}
+
+static void reply_at_end(struct sbx_call *call)
+{
+	struct ending *e = malloc(sizeof(*e));
+
+	if (!e) {
+		sbx_reply_empty(call, 204);
+		return;
+	}
+	*e = (struct ending){ .call = call };
+	on_look(-1, 0, e);
+}
+
 static void on_killed(void *userdata, int result, json_t *answer, const struct sbx_err *err)
 {
 	struct sbx_call *call = userdata;
@@ -174,7 +215,7 @@ static void on_killed(void *userdata, int result, json_t *answer, const struct s
 		json_decref(after);
 	}
 	if (result == 0 || result == SBX_CONTROL_E_NONE || result == SBX_CONTROL_E_GONE)
-		sbx_reply_empty(call, 204);
+		reply_at_end(call);
 	else
 		sbx_call_refused(call, result, answer, err);
 }

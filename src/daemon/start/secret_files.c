@@ -56,8 +56,13 @@ json_t *sbx_secret_files(const struct sbx_facts *facts, const json_t *names, siz
 			continue;
 		}
 		if (f.n == 0)
-			sbx_err_set(err, "secrets: the service has no secret %s",
-				    json_string_value(name));
+			sbx_err_set(err,
+				    "secrets: the service has no secret %s, which would be a file "
+				    "NAME@HOST in %s%s%s/secrets",
+				    json_string_value(name),
+				    facts->user_config_dir ? facts->user_config_dir : "",
+				    facts->user_config_dir ? "/secrets or " : "",
+				    facts->config_dir);
 		else
 			sbx_err_set(err, "secrets: there are %zu named %s: give NAME@HOST", f.n,
 				    json_string_value(name));

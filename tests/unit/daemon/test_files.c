@@ -196,7 +196,7 @@ static void put_example(FILE *out, const struct sbx_route *r)
 	}
 	if (r->streams && !r->answer)
 		fputs(" -N -H 'Accept: text/event-stream'", out);
-	fputs(" 'http://sbx", out);
+	fputs(" \"http://sbx", out); /* so that the shell's variables hold */
 	for (const char *p = r->path; *p; p++)
 		if (strncmp(p, "{*}", 3) == 0) {
 			fputs("index.html", out);
@@ -211,7 +211,7 @@ static void put_example(FILE *out, const struct sbx_route *r)
 	for (size_t i = 0; i < r->n_query; i++)
 		if (r->query[i].required)
 			fprintf(out, "?%s=...", r->query[i].name);
-	fputs("'\n", out);
+	fputs("\"\n", out);
 }
 
 static void put_answer(FILE *out, const struct sbx_route *r)
