@@ -69,7 +69,7 @@ def start(stack, kw):
     proc = subprocess.Popen([SBXD, "--foreground"], stderr=subprocess.PIPE, text=True, **kw)
     stack.callback(common.end, proc)
     line = proc.stderr.readline()
-    if line != "sbxd: ready\n":
+    if not line.startswith("sbxd: ready"):
         raise RuntimeError(f"sbxd: {line}")
     return proc, os.path.join(kw["env"]["SBX_RUNTIME_DIR"], "api.sock")
 

@@ -65,18 +65,18 @@ json_t *sbx_control_parse(struct sbx_span line, struct sbx_err *err)
 	json_t *value;
 
 	if (depth(line) > SBX_CONTROL_DEPTH_MAX) {
-		sbx_err_set(err, "the line has more than %d arrays and objects in one another",
+		sbx_err_set(err, "it has more than %d arrays and objects in one another",
 			    SBX_CONTROL_DEPTH_MAX);
 		return NULL;
 	}
 	value = json_loadb((const char *)line.p, line.n, JSON_REJECT_DUPLICATES, &e);
 	if (!value) {
-		sbx_err_set(err, "the line is no JSON object: %s (byte %d)", e.text, e.position);
+		sbx_err_set(err, "it is no JSON object: %s (byte %d)", e.text, e.position);
 		return NULL;
 	}
 	if (!json_is_object(value)) {
 		json_decref(value);
-		sbx_err_set(err, "the line is no JSON object");
+		sbx_err_set(err, "it is no JSON object");
 		return NULL;
 	}
 	return value;

@@ -198,7 +198,8 @@ class Service(Api):
         self.p = self.sbx.popen(["--foreground", *self.args], [], program=self.program, root=self.root, env={**env, **(self.env or {})},
                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         line = self.p.stderr.readline()
-        assert line == "sbxd: ready\n", line + self.p.stderr.read()
+        assert line.startswith("sbxd: ready"), line + self.p.stderr.read()
+        self.ready = line
 
     def tcp(self, port, token=None, **kw):
         """The same service by TCP. @uid: whose connections they are."""

@@ -82,6 +82,24 @@ def test_refused_bodies(sbx, body, headers, status, field):
         assert s.get("/healthz")
 
 
+def test_a_misspelt_name_is_answered_with_the_names(sbx):
+    with service(sbx) as s:
+        for method, path, body, names in (("POST", "/sandboxes", {"profile": "none", "comand": ["true"]}, "profile, workspace"),
+                                          ("POST", "/sandboxes", {"profile": "none", "network": {"allow": []}}, "allow_out, deny_out"),
+                                          ("GET", "/sandboxes?stat=live", None, "state, workspace"),
+                                          ("GET", "/healthz?x=1", None, "there is none")):
+            assert names in s.ask(method, path, body).json["detail"]
+
+
+def test_it_says_where_it_serves(sbx):
+    """The socket's place depends on the environment. A port that is taken is told with what to do."""
+    address = "127.0.0.1:18499"
+    with service(sbx, ["--listen", address]) as s:
+        assert s.ready == f"sbxd: ready at {s.where}, {address}\n"
+        r = sbx.run(["--foreground", "--socket", s.where + "2", "--listen", address], [], program="bin/sbxd")
+        assert r.rc == 1 and r.err == f"sbxd: --listen {address}: Address already in use: another program has this port; take another one\n"
+
+
 def test_a_chunked_body_has_the_same_limit(sbx):
     with service(sbx) as s:
         out = raw(s.where, b"PUT /sandboxes/000000000000/network HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
@@ -120,8 +138,8 @@ def test_a_live_sandbox_is_seen_and_changed(sbx):
         s.ask("PUT", path + "/network", {"air_gapped": True}, {"If-Match": 'W/"g3"'}, status=412)
         assert s.get("/sandboxes?workspace=other")["items"] == []
         s.ask("DELETE", path, status=204)
+        assert s.get(path)["state"] == "killed"
         assert p.wait(20) == 137
-        wait_for(lambda: s.get(path)["state"] == "killed")
         s.ask("PUT", path + "/network", {"air_gapped": True}, status=409)
 
 

@@ -31,6 +31,14 @@ static const struct sbx_field *find(const struct sbx_field *fields, size_t n, co
 	return NULL;
 }
 
+void sbx_fields_names(const struct sbx_field *fields, size_t n, char *out, size_t size)
+{
+	sbx_text_cut(out, size, n ? "there are " : "there is none");
+	for (size_t i = 0; i < n; i++)
+		sbx_text_cut(out + strlen(out), size - strlen(out), "%s%s", i ? ", " : "",
+			     fields[i].name);
+}
+
 static bool is_clean(const char *s, size_t n)
 {
 	while (n > 0) {
@@ -233,7 +241,7 @@ static int check_value(const struct sbx_field *f, const char *name, json_t *v, c
 static int check_members(const struct sbx_field *fields, size_t n, const char *above, json_t *o,
 			 char *ret_name, struct sbx_err *err)
 {
-	char name[SBX_FIELD_NAME_MAX];
+	char name[SBX_FIELD_NAME_MAX], why[384];
 	const char *key;
 	json_t *v;
 	int r;
@@ -245,8 +253,12 @@ static int check_members(const struct sbx_field *fields, size_t n, const char *a
 		const struct sbx_field *f = find(fields, n, key);
 
 		sbx_text_cut(name, sizeof(name), "%s%s%s", above, above[0] ? "." : "", key);
-		r = f ? check_value(f, name, v, ret_name, err) :
-			refuse(ret_name, name, err, "there is no such member");
+		if (!f) {
+			sbx_text_cut(why, sizeof(why), "there is no such member; ");
+			sbx_fields_names(fields, n, why + strlen(why), sizeof(why) - strlen(why));
+			return refuse(ret_name, name, err, why);
+		}
+		r = check_value(f, name, v, ret_name, err);
 		if (r)
 			return r;
 	}

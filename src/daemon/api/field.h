@@ -49,6 +49,9 @@ enum { SBX_FIELD_E_INVALID = 1 };
 int sbx_fields_check(const struct sbx_field *fields, size_t n, json_t *o,
 		     char ret_name[SBX_FIELD_NAME_MAX], struct sbx_err *err);
 
+/* "there are NAME, NAME, ...": for people that misspelt one. */
+void sbx_fields_names(const struct sbx_field *fields, size_t n, char *out, size_t size);
+
 /* Make a parameter's text the value of its row. NULL with @err: it is none. */
 json_t *sbx_field_from_text(const struct sbx_field *field, const char *text, struct sbx_err *err);
 

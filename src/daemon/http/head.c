@@ -138,15 +138,16 @@ static enum MHD_Result take_parameter(void *cls, enum MHD_ValueKind kind, const 
 	struct sbx_call *call = &q->r->call;
 	const struct sbx_field *field = NULL;
 	struct sbx_err err = { 0 };
-	char text[1024];
+	char text[1024], names[384];
 	json_t *v = NULL;
 
 	(void)kind;
+	sbx_fields_names(q->route->query, q->route->n_query, names, sizeof(names));
 	for (size_t i = 0; i < q->route->n_query; i++)
 		if (strcmp(q->route->query[i].name, key) == 0)
 			field = &q->route->query[i];
 	if (!field)
-		sbx_err_set(&err, "there is no parameter %s", key);
+		sbx_err_set(&err, "there is no parameter %s; %s", key, names);
 	else if (json_object_get(call->query, key))
 		sbx_err_set(&err, "%s: it is there twice", key);
 	else if (sbx_percent_decode(text, sizeof(text), value ? value : "",

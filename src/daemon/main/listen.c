@@ -113,8 +113,15 @@ int sbx_listen_tcp(const char *text, bool any, struct sbx_err *err)
 	if (fd < 0)
 		return failed(err, text);
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (bind(fd, (const struct sockaddr *)&sa, n) < 0 || listen(fd, BACKLOG) < 0)
-		return failed(err, text);
+	if (bind(fd, (const struct sockaddr *)&sa, n) < 0 || listen(fd, BACKLOG) < 0) {
+		int e = errno;
+
+		sbx_err_set(err, "--listen %s: %s%s", text, strerror(e),
+			    e == EADDRINUSE ? ": another program has this port; take another one" :
+			    e == EACCES	    ? ": a user's ports begin at 1024" :
+					      "");
+		return -e;
+	}
 	return sbx_fd_steal(&fd);
 }
 

@@ -286,6 +286,15 @@ static void on_signal(evutil_socket_t fd, short what, void *userdata)
 	event_base_loopbreak(userdata);
 }
 
+/* With the places to call: the socket's depends on the environment. */
+static void say_ready(const struct sbx_daemon *d, const struct sbx_daemon_options *o)
+{
+	fprintf(stderr, "sbxd: ready%s%s", d->socket ? " at " : "", d->socket ? d->socket : "");
+	for (size_t i = 0; i < o->n_listen; i++)
+		fprintf(stderr, "%s%s", i || d->socket ? ", " : " at ", o->listen[i]);
+	fputc('\n', stderr);
+}
+
 static int serve(struct sbx_daemon *d, const struct sbx_daemon_options *o, struct sbx_err *err)
 {
 	const struct sbx_http_options options = { .base = d->base,
@@ -307,7 +316,7 @@ static int serve(struct sbx_daemon *d, const struct sbx_daemon_options *o, struc
 	if (r == 0) {
 		sbx_notify_send(getenv("NOTIFY_SOCKET"), "READY=1");
 		if (o->foreground || !getenv("NOTIFY_SOCKET"))
-			fprintf(stderr, "sbxd: ready\n");
+			say_ready(d, o);
 		alive = sbx_alive_start(d->base);
 		event_base_dispatch(d->base);
 		sbx_notify_send(getenv("NOTIFY_SOCKET"), "STOPPING=1");
