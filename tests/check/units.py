@@ -29,7 +29,7 @@ def check(tap, root, _build):
     with tempfile.TemporaryDirectory(prefix="sbx-units-") as directory:
         programs = os.path.join(directory, "bin")
         os.mkdir(programs)
-        for program in ("sbx-run", "sbxd", "sbx-output", "job-runner"):
+        for program in ("sbx-run", "sbxd", "sbx-output", "job-runner", "sh"):
             os.symlink("/bin/true", os.path.join(programs, program))
         units = {"sbx@.service": "sbx@.service.in", "sbx.slice": "sbx.slice",
                  "job-runner.service": "examples/job-runner.service",

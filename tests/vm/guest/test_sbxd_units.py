@@ -123,6 +123,28 @@ def test_limits_hold(system):
     assert "Cannot fork" in text(system, i, "stderr")
 
 
+def test_it_reaches_what_it_may(system, world):
+    profile = "/etc/sbx/profiles/fetching.yaml"
+    os.makedirs(os.path.dirname(profile), exist_ok=True)
+    with open(profile, "w", encoding="ascii") as f:
+        f.write("network: {mode: fetch, allow: [allowed.test]}\n")
+    try:
+        i = start(system, profile="fetching")
+
+        def fetch(name):
+            command = ["curl", "-sS", "-m", "20", f"https://{name}.test/"]
+            return ask(system, f"/sandboxes/{i}/exec", "POST", {"command": command})[1]["status"]
+        assert (fetch("allowed"), fetch("denied")) == (0, 6)
+        assert ask(system, f"/sandboxes/{i}/network", "PUT", {"air_gapped": True})[0] == 200
+        assert fetch("allowed") != 0
+        assert ask(system, f"/sandboxes/{i}/network", "PUT", {"air_gapped": False})[0] == 200
+        assert fetch("allowed") == 0
+        assert [e for e in ask(system, f"/sandboxes/{i}/events")[1]["items"] if e["name"] == "denied.test"]
+        delete(system, i)
+    finally:
+        os.unlink(profile)
+
+
 @pytest.mark.parametrize("how", ["stop", "restart", "kill"])
 def test_the_services_end_leaves_them(system, how):
     ids = [start(system, *SH, "n=0; while :; do n=$((n+1)); echo $n; sleep 0.2; done") for _ in range(2)]
@@ -263,6 +285,33 @@ def test_no_more_than_there_may_be(system):
     finally:
         shutil.rmtree(drop_in)
         run("systemctl", "daemon-reload")
+
+
+def test_another_user(system):
+    """What docs/SBXD.md says has to agree."""
+    services = ["sbxd.service", "sbxd.socket", "sbx-sandbox.socket"]
+    texts = {"sbxd.service": "[Service]\nUser=sbx-two\n", "sbx-sandbox@.service": "[Service]\nUser=sbx-two\n",
+             "sbx-sandbox.socket": "[Socket]\nSocketUser=sbx-two\n"}
+    assert run("useradd", "--system", "--no-create-home", "sbx-two").returncode == 0
+    run("systemctl", "stop", *services)
+    try:
+        for unit, content in texts.items():
+            os.makedirs(f"/run/systemd/system/{unit}.d")
+            with open(f"/run/systemd/system/{unit}.d/user.conf", "w", encoding="ascii") as f:
+                f.write(content)
+        run("systemctl", "daemon-reload")
+        run("chown", "-R", "sbx-two", STATE, RUNTIME)
+        assert run("systemctl", "start", "sbxd.socket").returncode == 0
+        i = start(system, *SH, "id -u; sleep 600")
+        assert wait_until(lambda: text(system, i) == f"{pwd.getpwnam('sbx-two').pw_uid}\n")
+        delete(system, i)
+    finally:
+        run("systemctl", "stop", *services)
+        for unit in texts:
+            shutil.rmtree(f"/run/systemd/system/{unit}.d", ignore_errors=True)
+        run("systemctl", "daemon-reload")
+        run("chown", "-R", "sbx", STATE, RUNTIME)
+        run("userdel", "sbx-two")
 
 
 def test_tokens(system):
