@@ -139,11 +139,14 @@ def test_a_unit_that_was_killed(sbx, clean, manager):
     directory = job(sbx, body='profile: none\nscratch: true\nwait: true\n')
     with asked(sbx, line) as (c, p):
         assert c.recv(64) == b"0\n"
-        wait_for(lambda: [r["state"] for r in all_rows(sbx)] == ["running"])
-        p.kill()
-        p.communicate()
+        try:
+            wait_for(lambda: [r["state"] for r in all_rows(sbx)] == ["running"], 60)
+        finally:
+            p.kill()
+            p.communicate()
+            killed = sbx.run(["kill", ID], [], program="bin/sbxctl")  # no sandbox for the tests behind this one
+    assert killed.rc == 0, killed
     assert [n for n in os.listdir(sbx.runtime) if n.startswith("api-")]
-    assert sbx.run(["kill", ID], [], program="bin/sbxctl").rc == 0
     wait_for(lambda: [r["state"] for r in all_rows(sbx)] == ["killed"])
     with open(os.path.join(directory, "job.yaml"), "w"):
         pass  # as if it had been killed earlier
