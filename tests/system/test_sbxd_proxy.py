@@ -19,7 +19,8 @@ from test_sbxd_start import SH, ended, start
 
 DOC = os.path.join(os.environ["SBX_SRCDIR"], "docs/SBXD.md")
 NAME, TLS_PORT = "sbx.example.org", 9443
-pytestmark = pytest.mark.skipif(not shutil.which("nginx", path="/usr/sbin:/usr/bin"), reason="nginx is not installed")
+NGINX = os.environ.get("SBX_NGINX") or shutil.which("nginx", path="/usr/sbin:/usr/bin")
+pytestmark = pytest.mark.skipif(not NGINX, reason="nginx is not installed, and SBX_NGINX does not name it")
 
 CONFIG = """
 user {user};
@@ -59,7 +60,7 @@ class Proxy:
         config = os.path.join(self.dir, "conf")
         with open(config, "w") as f:
             f.write(CONFIG.format(user=USER, dir=self.dir, server=server.replace("CERT", cert).replace("KEY", key)))
-        self.p = subprocess.Popen([*sbx.world.ns(), "nginx", "-e", self.dir + "/errors", "-c", config])
+        self.p = subprocess.Popen([*sbx.world.ns(), NGINX, "-e", self.dir + "/errors", "-c", config])
 
     def api(self, s, **headers):
         return Api(("127.0.0.1", TLS_PORT), {"Host": NAME, **headers}, pid=s.p.pid, tls=self.tls)
