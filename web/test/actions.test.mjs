@@ -78,6 +78,14 @@ test("a refusal leads to its events and to a rule, as a draft", () =>
 		assert.ok(service.state.rules.some((r) => r.pattern === pattern));
 	}));
 
+test("counts that are not complete yet say so", () =>
+	visit({ ...usualState(), uncounted: 120_000 }, {}, async ({ page, open, service }) => {
+		await open("#/refusals");
+		await page.getByText("120,000 older events are still being counted.").waitFor();
+		service.state.uncounted = 0;
+		await page.getByText("still being counted").waitFor({ state: "detached" });
+	}));
+
 test("what a floor refused has no rule", () =>
 	visit(usualState(), {}, async ({ page, open }) => {
 		await open("#/refusals?by=ip");

@@ -75,6 +75,7 @@ for (const [status, detail] of [
 			// A view that asks only once asks again.
 			service.fail = { status, detail };
 			await page.getByRole("link", { name: "Profiles" }).click();
+			await page.getByRole("heading", { name: "Profiles" }).waitFor();
 			await page.getByRole("alert").getByText(detail).waitFor();
 			service.fail = null;
 			await page.getByText("an AI agent").waitFor();

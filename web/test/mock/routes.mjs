@@ -139,7 +139,8 @@ function denials({ state, query }) {
 		at: new Date(Date.now() - (23 - i) * step).toISOString(),
 		count: Math.round(40 + 35 * Math.sin(i / 3)),
 	}));
-	return [200, { items, next_cursor: null, ...(query.get("series") ? { series } : {}) }];
+	const { uncounted = 0 } = state;
+	return [200, { items, next_cursor: null, uncounted, ...(query.get("series") ? { series } : {}) }];
 }
 
 function postTask({ state, body }, id) {

@@ -18,7 +18,7 @@ const HEADS: Record<DenialsBy, string> = {
 };
 
 function keyCell(by: DenialsBy, d: Denial): ComponentChildren {
-	if (d.key === null || d.key === "") return by === "workspace" ? "no workspace" : "no name";
+	if (d.key === null || d.key === "") return `no ${HEADS[by].toLowerCase()}`;
 	if (by === "sandbox")
 		return (
 			<a class="code" href={href("sandboxes", d.key)}>
@@ -40,7 +40,7 @@ interface Ways {
 
 // The events of a row; those of refusals without a name or workspace are found by another group.
 function Events({ denial: d, by, ways }: { denial: Denial; by: DenialsBy; ways: Ways }) {
-	const other = by === "name" ? "ip" : "sandbox";
+	const other = by === "name" ? "ip" : by === "ip" ? "name" : "sandbox";
 	if (d.key)
 		return (
 			<a class="button" href={ways.eventsOf(d)} aria-label={`Events of ${d.key}`}>
@@ -49,7 +49,7 @@ function Events({ denial: d, by, ways }: { denial: Denial; by: DenialsBy; ways: 
 		);
 	return (
 		<a class="button" href={ways.othersOf(other)}>
-			{other === "ip" ? "By address" : "By sandbox"}
+			By {HEADS[other].toLowerCase()}
 		</a>
 	);
 }
