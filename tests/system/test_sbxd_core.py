@@ -132,6 +132,7 @@ def test_a_live_sandbox_is_seen_and_changed(sbx):
         assert s.ask("PUT", path + "/network", {"air_gapped": False}, {"If-Match": '"g1"'}, status=412)
         assert s.get(path)["allow_internet_access"] is False
         assert s.ask("PUT", path + "/network", {"allow_out": ["a b"]}, status=422).json["field"] == "allow_out[0]"
+        assert "give air_gapped" in s.ask("PUT", path + "/network", {}, status=422).json["detail"]
         assert s.get(path + "/network")["generation"] == 2
         a = s.ask("PUT", path + "/network", {"air_gapped": True}, {"If-Match": '"g1", "g2"'}, status=200)
         assert a.json["generation"] == 3
@@ -204,6 +205,8 @@ def test_the_page_is_files_and_nothing_else(sbx):
         for path in ("/ui/.hidden.js", "/ui/secret", "/ui/l.txt", "/ui/../web/index.html", "/ui/%2e%2e/web/index.html",
                      "/ui//etc/passwd", "/ui/assets", "/ui/assets/", "/ui/a%00.js", "/ui/nothing.js", "/ui"):
             assert s.send("GET", path)[0] == 404, path
+    with service(sbx, ["--web", web + "/none"]) as s:
+        assert "there is no page in " + web in s.ask("GET", "/ui/", status=404).json["detail"]
 
 
 def test_a_reload_is_cheap_and_sees_an_upgrade(sbx):

@@ -174,7 +174,10 @@ void sbx_put_network(struct sbx_call *call)
 
 	if (!sandbox)
 		return;
-	if (call->if_match && strcmp(call->if_match, "*") != 0)
+	if (json_object_size(call->body) == 0)
+		sbx_reply_problem(call, 422, "invalid", NULL,
+				  "give air_gapped, allow_out, deny_out or rules");
+	else if (call->if_match && strcmp(call->if_match, "*") != 0)
 		sbx_call_ask(call, call->found.params[0], json_pack("{s:s}", "op", "show"),
 			     on_compared, call);
 	else

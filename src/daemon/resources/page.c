@@ -63,7 +63,9 @@ void sbx_get_page(struct sbx_call *call)
 		fd = openat(dir, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	if (dir < 0 && media && is_plain(path)) {
 		sbx_reply_problem(call, 404, "no_page", NULL,
-				  "this installation has no page: it was built with --disable-web");
+				  "there is no page in %s: name its directory with --web, or "
+				  "build without --disable-web",
+				  call->daemon->web_dir);
 		return;
 	}
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || sbx_etag_file(fd, tag) < 0) {
