@@ -67,8 +67,8 @@ def test_ended_flow(sbx, gap):
     with server(sbx.world, 7777) as far, sandbox(sbx, ["--allow", "allowed.test:7777"], cmd=[PYTHON, "-c", CLIENT]) as (p, path), \
             control.Client(path) as c:
         assert p.stdout.readline() == "closed\n"
-        flows = c.ask("show")["sandbox"]["flows"]
-        assert [(f["name"], f["bytes_out"]) for f in flows] == [("allowed.test", N)]  # not forgotten while it sends
+        # not forgotten while it sends
+        wait_for(lambda: [(f["name"], f["bytes_out"]) for f in c.ask("show")["sandbox"]["flows"]] == [("allowed.test", N)])
         if gap:
             assert c.ask("network", air_gapped=True)["cut"] == 1
         end, n = far.communicate("go\n", timeout=20)[0].split()
