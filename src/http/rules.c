@@ -275,7 +275,7 @@ void sbx_http_rules_fini(struct sbx_http_rules *r)
 /* --- the entry of a live rule --- */
 
 /* The parts of @s between @separator: at least one. Too many are left out, and n says so. */
-static int split(struct sbx_span s, char separator, struct sbx_http_list *ret)
+static int split(struct sbx_span s, uint8_t separator, struct sbx_http_list *ret)
 {
 	size_t start = 0;
 

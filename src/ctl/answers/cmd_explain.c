@@ -202,7 +202,7 @@ static int plan_base(struct question *q)
 		q->words[n] = "--scratch";
 		r = sbx_dry_plan_new(q->words, NULL, draft, &q->base);
 	}
-	if (r == 0)
+	if (r == 0 && q->base)
 		return SBX_CTL_DONE;
 	if (r > 0 && q->base->errs.n)
 		q->ctl->err = q->base->errs.v[0];

@@ -77,8 +77,8 @@ struct batch {
 	struct counted then; /* when it was counted */
 };
 
-/* Run @sql with the first of @values, as many as it has parameters. *ret_v: its first row, @n_v
- * integers; NULL: it has none. */
+/* Run @sql with the first of @values (NULL: none), as many as it has parameters. *ret_v: its first
+ * row, @n_v integers; NULL: it has none. */
 static int run(struct sbx_store *store, const char *sql, const int64_t *values, int64_t *ret_v,
 	       int n_v, struct sbx_err *err)
 {
@@ -87,7 +87,7 @@ static int run(struct sbx_store *store, const char *sql, const int64_t *values, 
 
 	if (r)
 		return r;
-	for (int i = 0; i < sqlite3_bind_parameter_count(stmt); i++)
+	for (int i = 0; values && i < sqlite3_bind_parameter_count(stmt); i++)
 		sqlite3_bind_int64(stmt, i + 1, values[i]);
 	if (!ret_v)
 		return sbx_sql_step_done(store->db, stmt, COUNTING, err);
