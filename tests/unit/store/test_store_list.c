@@ -295,7 +295,7 @@ static void test_changes(void **state)
 	const struct sbx_store_end end = { .state = SBX_STATE_DONE,
 					   .ended_ms = T0 + 5,
 					   .usage = SBX_STORE_USAGE_UNKNOWN };
-	struct sbx_store_change change = { 3, true, "[\"a\"]", "[\"b\"]" };
+	struct sbx_store_change change = { 3, true, "[\"a\"]", "[\"b\"]", "[]" };
 	struct fixture *f = *state;
 	struct sbx_store *store = open_store(f);
 
@@ -303,7 +303,7 @@ static void test_changes(void **state)
 	assert_string_equal(query(f, sql), "10[][]");
 	assert_int_equal(sbx_store_sandbox_change(store, ID, &change, &f->err), 0);
 	assert_string_equal(query(f, sql), "31[\"a\"][\"b\"]");
-	change = (struct sbx_store_change){ 2, false, "[]", "[]" };
+	change = (struct sbx_store_change){ 2, false, "[]", "[]", "[]" };
 	assert_int_equal(sbx_store_sandbox_change(store, ID, &change, &f->err), 0);
 	assert_string_equal(query(f, sql), "31[\"a\"][\"b\"]");
 	assert_int_equal(sbx_store_sandbox_end(store, ID, &end, NULL), 0);
