@@ -10,6 +10,7 @@ void sbx_recorder_fini(struct sbx_recorder *r)
 	free(r->pending);
 	free(r->change.allow_json);
 	free(r->change.deny_json);
+	free(r->change.rules_json);
 	sbx_refusals_free(r->refusals);
 	*r = SBX_RECORDER_INIT;
 }
