@@ -168,8 +168,9 @@ struct sbx_http *sbx_http_free(struct sbx_http *h)
 	for (size_t i = 0; i < h->n_listeners; i++) {
 		if (h->listeners[i].event)
 			event_free(h->listeners[i].event);
-		/* Not MHD_stop_daemon(): it waits for suspended connections to be resumed. The
-		 * process ends. */
+		/* It would wait for suspended connections to be resumed, and the process ends. */
+		if (!h->listeners[i].connections)
+			MHD_stop_daemon(h->listeners[i].mhd);
 	}
 	if (h->sweep)
 		event_free(h->sweep);
