@@ -16,6 +16,8 @@
 #include "sys/process/proc.h"
 #include "sys/process/userns.h"
 
+#define BROKER_END_MS 50
+
 _Static_assert(SBX_N_ELEMENTS(((struct sbx_run *)0)->step_us) <= SBX_OUTCOME_STEPS_MAX,
 	       "every step has its time");
 
@@ -36,12 +38,13 @@ int sbx_run_rules_changed(struct sbx_run *r)
 	return -ECONNABORTED;
 }
 
-/* sbx-tls ends with the broker, and its end may be seen first. */
+/* sbx-tls ends with the broker, and its end may be seen first: the kernel closes the descriptors of
+ * a killed process one by one. */
 static bool broker_is_gone(const struct sbx_run *r)
 {
-	struct pollfd p = { .fd = r->broker.fd, .events = POLLIN };
+	struct pollfd p = { .fd = r->broker.fd, .events = 0 }; /* POLLHUP */
 
-	return r->broker.gone || (r->tls.gone && poll(&p, 1, 0) > 0 && (p.revents & POLLHUP));
+	return r->broker.gone || (r->tls.gone && poll(&p, 1, BROKER_END_MS) > 0);
 }
 
 /* "the broker" or "sbx-tls", if that process ended by itself. NULL: neither, or a process broke its

@@ -227,11 +227,7 @@ static int open_and_migrate(const char *path, const char *migrations_dir, struct
 
 	if (!r)
 		r = configure(*ret_db, err);
-	if (!r)
-		r = sbx_migrate(*ret_db, migrations_dir, SBX_STORE_VERSION, err);
-	if (!r) /* the runs that follow begin with a short WAL */
-		sqlite3_wal_checkpoint_v2(*ret_db, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-	return r;
+	return r ? r : sbx_migrate(*ret_db, migrations_dir, SBX_STORE_VERSION, err);
 }
 
 /* Is it a file beside the database that this user may not write? */

@@ -360,7 +360,7 @@ def test_a_short_command_moves_nothing(sbx, clean):
     database = sbx.state + "/sbx.db"
     sbx.run([], ["true"])
     before = os.stat(database)
-    for _ in range(7):
+    for _ in range(4):  # the WAL has the tables, too
         sbx.run([], ["true"])
     assert os.stat(database).st_mtime_ns == before.st_mtime_ns
     sbx.run([], ["sleep", "0.5"])
@@ -370,7 +370,7 @@ def test_a_short_command_moves_nothing(sbx, clean):
         sbx.run([], ["true"])
     assert os.stat(database).st_mtime_ns > moved.st_mtime_ns
     assert os.stat(database + "-wal").st_size < 400 * 1024
-    assert [s["state"] for s in sbx.sandboxes()] == ["done"] * 49
+    assert [s["state"] for s in sbx.sandboxes()] == ["done"] * 46
 
 
 @pytest.mark.parametrize("length", [480, 498, 499, 505, 510, 511, 512])

@@ -18,7 +18,9 @@
 #include "store/store_service.h"
 #include "sys/process/proc.h"
 
-#define RETRY_S "2"
+#define RETRY_S	     "2"
+#define FORGET_S     5
+#define FORGET_TRIES 720 /* an hour */
 
 struct create {
 	struct sbx_call *call;
@@ -60,20 +62,57 @@ static void reply_no_unit(struct sbx_call *call, int error)
 			  strerror(error), what);
 }
 
-/* The rows of a sandbox that was never recorded. */
-static void forget(const struct create *c)
+/* The rows of a sandbox that was never recorded are removed. On a full disk, or in a locked
+ * database, that is tried again. */
+struct leftover {
+	struct sbx_daemon *daemon;
+	char id[SBX_ID_LEN + 1];
+	int64_t audit_id;
+	int n_left; /* tries */
+};
+
+/* 0 or -errno. */
+static int remove_rows(const struct leftover *l)
 {
-	struct sbx_store *store = c->call->daemon->store;
+	struct sbx_store *store = l->daemon->store;
 	char found[SBX_ID_LEN + 1];
 	struct sbx_err err = { 0 };
-	int r;
+	int r = sbx_store_sandbox_find(store, l->id, found, &err);
 
-	if (sbx_store_sandbox_find(store, c->id, found, &err) != SBX_STORE_E_UNKNOWN)
-		return;
+	if (r != SBX_STORE_E_UNKNOWN)
+		return r < 0 ? r : 0;
 	r = sbx_store_begin(store, &err);
-	r = r ? r : sbx_store_api_sandbox_remove(store, c->id, &err);
-	r = r ? r : sbx_store_audit_remove(store, c->audit_id, &err);
-	sbx_store_end(store, r, &err);
+	r = r ? r : sbx_store_api_sandbox_remove(store, l->id, &err);
+	r = r ? r : sbx_store_audit_remove(store, l->audit_id, &err);
+	return sbx_store_end(store, r, &err);
+}
+
+static void on_leftover(evutil_socket_t fd, short what, void *userdata);
+
+static void forget(const struct leftover *leftover)
+{
+	static const struct timeval interval = { .tv_sec = FORGET_S };
+	struct leftover *l;
+
+	if (remove_rows(leftover) == 0 || leftover->n_left == 0)
+		return;
+	l = malloc(sizeof(*l));
+	if (!l)
+		return;
+	*l = *leftover;
+	l->n_left--;
+	if (event_base_once(l->daemon->base, -1, EV_TIMEOUT, on_leftover, l, &interval) < 0)
+		free(l);
+}
+
+static void on_leftover(evutil_socket_t fd, short what, void *userdata)
+{
+	struct leftover *l = userdata;
+
+	(void)fd;
+	(void)what;
+	forget(l);
+	free(l);
 }
 
 static void on_started(void *userdata, const struct sbx_start_result *r)
@@ -82,8 +121,14 @@ static void on_started(void *userdata, const struct sbx_start_result *r)
 	struct sbx_call *call = c->call;
 	char path[64];
 
-	if (r->end != SBX_START_RUNS && r->end != SBX_START_LATE)
-		forget(c);
+	if (r->end != SBX_START_RUNS && r->end != SBX_START_LATE) {
+		struct leftover l = { .daemon = call->daemon,
+				      .audit_id = c->audit_id,
+				      .n_left = FORGET_TRIES };
+
+		memcpy(l.id, c->id, sizeof(l.id));
+		forget(&l);
+	}
 	switch (r->end) {
 	case SBX_START_RUNS:
 		sbx_text_fit(path, sizeof(path), "/sandboxes/%s", c->id);
