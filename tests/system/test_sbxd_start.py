@@ -196,16 +196,22 @@ def test_air_gapped(sbx, clean):
         assert s.get(f"/sandboxes/{i}")["allow_internet_access"] is False
 
 
+def start_at_once(s, n):
+    """Starts @n sandboxes by as many clients; their ids."""
+    ids, threads = [], []
+    s.openapi
+    for _ in range(n):
+        threads.append(threading.Thread(target=lambda: ids.append(start(s, "true", timeout=120)["id"])))
+        threads[-1].start()
+    for t in threads:
+        t.join()
+    return ids
+
+
 def test_many_at_once(sbx, clean):
     """16 are begun at once, the others wait for them, and each has an answer."""
     with service(sbx) as s:
-        ids, threads = [], []
-        s.openapi
-        for _ in range(40):
-            threads.append(threading.Thread(target=lambda: ids.append(start(s, "true", timeout=120)["id"])))
-            threads[-1].start()
-        for t in threads:
-            t.join()
+        ids = start_at_once(s, 40)
         assert len(set(ids)) == 40
         for i in ids:
             ended(s, i)

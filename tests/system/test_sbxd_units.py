@@ -16,7 +16,7 @@ import pytest
 from conftest import INST
 from sbxd import service, wait_for
 from test_lifecycle import clean  # noqa: F401
-from test_sbxd_start import SH, ended, place, start, started, text
+from test_sbxd_start import SH, ended, place, start, start_at_once, started, text
 
 ID = "0123456789ab"
 
@@ -109,13 +109,7 @@ def test_all_that_a_spawned_one_has(sbx, clean, manager):
 
 def test_many_at_once(sbx, clean, manager):
     with units_service(sbx, manager) as s:
-        ids, threads = [], []
-        s.openapi
-        for _ in range(24):
-            threads.append(threading.Thread(target=lambda: ids.append(start(s, "true", timeout=120)["id"])))
-            threads[-1].start()
-        for t in threads:
-            t.join()
+        ids = start_at_once(s, 24)
         assert len(set(ids)) == len(manager.units) == 24
         for i in ids:
             ended(s, i)

@@ -31,6 +31,10 @@ export function TextField({ label, value, onInput, whole, ...rest }: TextProps) 
 	);
 }
 
+export function PortField({ value, onInput }: { value: string; onInput: (value: string) => void }) {
+	return <TextField label="Port" type="number" min={1} max={65535} value={value} onInput={onInput} required />;
+}
+
 export function ChoiceField({
 	label,
 	value,

@@ -7,7 +7,7 @@ import { get } from "../api/client";
 import type { Explained, List, Profile } from "../api/types";
 import type { Route } from "../app/route";
 import { ExplainedDetail, ExplainedNote } from "../parts/explained";
-import { ChoiceField, Suggestions, TextField } from "../parts/field";
+import { ChoiceField, PortField, Suggestions, TextField } from "../parts/field";
 import { Panel, ProblemNote } from "../parts/note";
 
 type Kind = "tcp" | "udp" | "mount" | "command";
@@ -60,15 +60,7 @@ export function ExplainView({ route }: { route: Route }) {
 						{isFlow ? (
 							<>
 								<TextField label="Host or address" value={host} onInput={setHost} required />
-								<TextField
-									label="Port"
-									type="number"
-									min={1}
-									max={65535}
-									value={port}
-									onInput={setPort}
-									required
-								/>
+								<PortField value={port} onInput={setPort} />
 							</>
 						) : (
 							<TextField

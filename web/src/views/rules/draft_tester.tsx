@@ -5,7 +5,7 @@ import { useAction } from "../../api/hooks";
 import { explain, type Question } from "../../api/rules";
 import type { Explained, Rule, RuleDraft } from "../../api/types";
 import { DraftNote, ExplainedNote } from "../../parts/explained";
-import { ChoiceField, TextField } from "../../parts/field";
+import { ChoiceField, PortField, TextField } from "../../parts/field";
 import { ProblemNote } from "../../parts/note";
 
 // A destination that the pattern covers.
@@ -61,15 +61,7 @@ export function DraftTester({ workspace, draft, rule }: Props) {
 							onInput={(value) => setChosen({ ...chosen, host: value })}
 							required
 						/>
-						<TextField
-							label="Port"
-							type="number"
-							min={1}
-							max={65535}
-							value={port}
-							onInput={(value) => setChosen({ ...chosen, port: value })}
-							required
-						/>
+						<PortField value={port} onInput={(value) => setChosen({ ...chosen, port: value })} />
 						<ChoiceField
 							label="Protocol"
 							value={protocol}

@@ -5,7 +5,7 @@ import { useAction } from "../../api/hooks";
 import { explain } from "../../api/rules";
 import type { Explained } from "../../api/types";
 import { ExplainedDetail, ExplainedNote } from "../../parts/explained";
-import { ChoiceField, TextField } from "../../parts/field";
+import { ChoiceField, PortField, TextField } from "../../parts/field";
 import { Panel, ProblemNote } from "../../parts/note";
 
 export function Tester({ workspace }: { workspace: string }) {
@@ -30,15 +30,7 @@ export function Tester({ workspace }: { workspace: string }) {
 			<form onSubmit={submit}>
 				<div class="fields">
 					<TextField label="Host or address" value={host} onInput={setHost} required whole />
-					<TextField
-						label="Port"
-						type="number"
-						min={1}
-						max={65535}
-						value={port}
-						onInput={setPort}
-						required
-					/>
+					<PortField value={port} onInput={setPort} />
 					<ChoiceField label="Protocol" value={protocol} onChange={setProtocol}>
 						<option value="tcp">TCP</option>
 						<option value="udp">UDP</option>
