@@ -22,10 +22,17 @@
 #define FORGET_S     5
 #define FORGET_TRIES 720 /* an hour */
 
-struct create {
-	struct sbx_call *call;
+/* Of a sandbox that is to start: its owner's row, and the audit's. */
+struct rows {
+	struct sbx_daemon *daemon;
 	char id[SBX_ID_LEN + 1];
 	int64_t audit_id;
+	int n_tries; /* to remove them, left */
+};
+
+struct create {
+	struct sbx_call *call;
+	struct rows rows;
 };
 
 static void reply_refused(struct sbx_call *call, const struct sbx_start_result *r)
@@ -62,57 +69,49 @@ static void reply_no_unit(struct sbx_call *call, int error)
 			  strerror(error), what);
 }
 
-/* The rows of a sandbox that was never recorded are removed. On a full disk, or in a locked
- * database, that is tried again. */
-struct leftover {
-	struct sbx_daemon *daemon;
-	char id[SBX_ID_LEN + 1];
-	int64_t audit_id;
-	int n_left; /* tries */
-};
-
-/* 0 or -errno. */
-static int remove_rows(const struct leftover *l)
+/* If the sandbox was never recorded. 0 or -errno. */
+static int remove_rows(const struct rows *rows)
 {
-	struct sbx_store *store = l->daemon->store;
+	struct sbx_store *store = rows->daemon->store;
 	char found[SBX_ID_LEN + 1];
 	struct sbx_err err = { 0 };
-	int r = sbx_store_sandbox_find(store, l->id, found, &err);
+	int r = sbx_store_sandbox_find(store, rows->id, found, &err);
 
 	if (r != SBX_STORE_E_UNKNOWN)
 		return r < 0 ? r : 0;
 	r = sbx_store_begin(store, &err);
-	r = r ? r : sbx_store_api_sandbox_remove(store, l->id, &err);
-	r = r ? r : sbx_store_audit_remove(store, l->audit_id, &err);
+	r = r ? r : sbx_store_api_sandbox_remove(store, rows->id, &err);
+	r = r ? r : sbx_store_audit_remove(store, rows->audit_id, &err);
 	return sbx_store_end(store, r, &err);
 }
 
-static void on_leftover(evutil_socket_t fd, short what, void *userdata);
+static void on_again(evutil_socket_t fd, short what, void *userdata);
 
-static void forget(const struct leftover *leftover)
+/* On a full disk, or in a locked database, it is tried again. */
+static void forget(const struct rows *rows)
 {
 	static const struct timeval interval = { .tv_sec = FORGET_S };
-	struct leftover *l;
+	struct rows *again;
 
-	if (remove_rows(leftover) == 0 || leftover->n_left == 0)
+	if (remove_rows(rows) == 0 || rows->n_tries == 0)
 		return;
-	l = malloc(sizeof(*l));
-	if (!l)
+	again = malloc(sizeof(*again));
+	if (!again)
 		return;
-	*l = *leftover;
-	l->n_left--;
-	if (event_base_once(l->daemon->base, -1, EV_TIMEOUT, on_leftover, l, &interval) < 0)
-		free(l);
+	*again = *rows;
+	again->n_tries--;
+	if (event_base_once(again->daemon->base, -1, EV_TIMEOUT, on_again, again, &interval) < 0)
+		free(again);
 }
 
-static void on_leftover(evutil_socket_t fd, short what, void *userdata)
+static void on_again(evutil_socket_t fd, short what, void *userdata)
 {
-	struct leftover *l = userdata;
+	struct rows *rows = userdata;
 
 	(void)fd;
 	(void)what;
-	forget(l);
-	free(l);
+	forget(rows);
+	free(rows);
 }
 
 static void on_started(void *userdata, const struct sbx_start_result *r)
@@ -121,19 +120,13 @@ static void on_started(void *userdata, const struct sbx_start_result *r)
 	struct sbx_call *call = c->call;
 	char path[64];
 
-	if (r->end != SBX_START_RUNS && r->end != SBX_START_LATE) {
-		struct leftover l = { .daemon = call->daemon,
-				      .audit_id = c->audit_id,
-				      .n_left = FORGET_TRIES };
-
-		memcpy(l.id, c->id, sizeof(l.id));
-		forget(&l);
-	}
+	if (r->end != SBX_START_RUNS && r->end != SBX_START_LATE)
+		forget(&c->rows);
 	switch (r->end) {
 	case SBX_START_RUNS:
-		sbx_text_fit(path, sizeof(path), "/sandboxes/%s", c->id);
+		sbx_text_fit(path, sizeof(path), "/sandboxes/%s", c->rows.id);
 		sbx_reply_header(call, "Location", path);
-		sbx_call_show(call, c->id, 201);
+		sbx_call_show(call, c->rows.id, 201);
 		break;
 	case SBX_START_REFUSED:
 		reply_refused(call, r);
@@ -208,7 +201,7 @@ static int note(struct create *c, struct sbx_err *err)
 	int r;
 
 	json_object_del(after, "env");
-	r = sbx_audit(c->call, c->id, NULL, after, err, &c->audit_id);
+	r = sbx_audit(c->call, c->rows.id, NULL, after, err, &c->rows.audit_id);
 	json_decref(after);
 	return r;
 }
@@ -223,7 +216,7 @@ static bool remember(struct create *c)
 	SBX_AUTO_FREE char *text = metadata ? json_dumps(metadata, JSON_COMPACT) : NULL;
 	int64_t now = (int64_t)sbx_clock_realtime_ms();
 	const struct sbx_store_api_sandbox row = {
-		.sandbox_id = c->id,
+		.sandbox_id = c->rows.id,
 		.owner_uid = call->principal.own_only ? call->principal.uid : getuid(),
 		.owner = call->principal.name,
 		.metadata_json = text,
@@ -258,10 +251,12 @@ void sbx_create_sandbox(struct sbx_call *call)
 		return;
 	}
 	c->call = call;
-	sbx_random_id(c->id);
+	c->rows.daemon = call->daemon;
+	c->rows.n_tries = FORGET_TRIES;
+	sbx_random_id(c->rows.id);
 	if (!remember(c)) {
 		free(c);
 		return;
 	}
-	sbx_start(call->daemon->starts, c->id, text, on_started, c);
+	sbx_start(call->daemon->starts, c->rows.id, text, on_started, c);
 }
