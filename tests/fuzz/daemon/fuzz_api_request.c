@@ -70,8 +70,10 @@ static void check_job(const struct sbx_job *j, const json_t *body)
 	check_text(j->workspace, json_object_get(body, "workspace"));
 	check_text(j->analysis_id, json_object_get(body, "analysis_id"));
 	check_list(&j->command, json_object_get(body, "command"));
-	check_list(&j->allow, json_object_get(network, "allow_out"));
-	check_list(&j->deny, json_object_get(network, "deny_out"));
+	check_list(&j->live_allow, json_object_get(network, "allow_out"));
+	check_list(&j->live_deny, json_object_get(network, "deny_out"));
+	CHECK(j->live_rule.n == json_array_size(json_object_get(network, "rules")));
+	CHECK(j->allow.n + j->deny.n == 0);
 	check_map(&j->env, json_object_get(body, "env"), 0);
 	check_map(&j->limit, json_object_get(body, "limits"),
 		  json_object_get(body, "timeout") != NULL);
