@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """sbxctl doctor on a machine that lacks something: it names that, and nothing else. Each machine is made in namespaces of
 its own; the twin is the same machine with nothing taken away."""
+import fcntl
 import json
 import os
 import shutil
@@ -86,17 +87,19 @@ def test_system_calls(sbx, call, name, state, word, unknown, root):
     check(sbx, name, state, word, unknown=unknown, wrapper=wrapper, root=root)
 
 
+def with_setting(sbx, setting):
+    """The rows in a user namespace of its own, with a sysctl of it changed."""
+    argv = sbx.world.ns() + ["/usr/bin/python3", "-c", test_kernel_refusals.ENTER, setting, USER, "env", "-C", sbx.work,
+                             os.path.join(INST, "bin/sbxctl"), "doctor", "--json"]
+    r = subprocess.run(argv, capture_output=True, text=True, env=sbx.env(), timeout=60)
+    return rows_of(r.stdout, r.returncode)
+
+
 @pytest.mark.parametrize("kind,unknown", [("user", ["proc", "nf_tables", "attach-cgroup"]), ("net", ["nf_tables", "attach-cgroup"]),
                                           ("pid", ["proc", "nf_tables", "attach-cgroup"])])
 def test_namespaces(sbx, kind, unknown):
     """The kernel refuses: with a sysctl of a user namespace, which holds for all below it."""
-    def run(setting):
-        argv = sbx.world.ns() + ["/usr/bin/python3", "-c", test_kernel_refusals.ENTER, setting, USER, "env", "-C", sbx.work,
-                                 os.path.join(INST, "bin/sbxctl"), "doctor", "--json"]
-        r = subprocess.run(argv, capture_output=True, text=True, env=sbx.env(), timeout=60)
-        return rows_of(r.stdout, r.returncode)
-
-    twin, rows = run(""), run(f"/proc/sys/user/max_{kind}_namespaces=0")
+    twin, rows = with_setting(sbx, ""), with_setting(sbx, f"/proc/sys/user/max_{kind}_namespaces=0")
     assert twin["user-namespaces"]["state"] == "ok", twin
     changed = {n for n in rows if rows[n]["state"] != twin[n]["state"]}
     assert changed == {"user-namespaces", *unknown}, rows
@@ -220,6 +223,69 @@ def test_programs(sbx, copy, program):
 def test_limits(sbx):
     check(sbx, "open-files", "warning", "nofile", wrapper=["prlimit", "--nofile=1024:1024"])
     check(sbx, "locked-memory", "warning", "memlock", wrapper=["prlimit", "--memlock=65536:65536"])
+
+
+LIMIT = "/proc/sys/user/max_inotify_instances"
+
+
+@pytest.mark.parametrize("limit,n_live,word", [(127, 1, "127 instances"), (128, 65, "65 live")])
+def test_inotify(sbx, limit, n_live, word):
+    """Few instances, or many sandboxes for them: here locked directories, as launchers have them."""
+    os.makedirs(sbx.runtime, exist_ok=True)
+    for i in range(n_live + 1):
+        os.mkdir(os.path.join(sbx.runtime, f"{i:012x}"))
+    locks = [os.open(os.path.join(sbx.runtime, f"{i:012x}"), os.O_RDONLY) for i in range(n_live)]
+    for fd in locks:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+    sbx.own(sbx.world.user.pw_uid)
+    low = with_setting(sbx, f"{LIMIT}={limit}")
+    for fd in locks[64:]:
+        os.close(fd)
+    twin = with_setting(sbx, f"{LIMIT}=128")
+    for fd in locks[:64]:
+        os.close(fd)
+    assert twin["inotify"]["state"] == "ok" and f"; {min(n_live, 64)} live now" in twin["inotify"]["seen"], twin["inotify"]
+    row = low["inotify"]
+    with open("/proc/sys/fs/inotify/max_user_instances", encoding="ascii") as f:
+        setting = "user.max_inotify_instances" if limit < int(f.read()) else "fs.inotify.max_user_instances"
+    assert row["state"] == "warning" and word in row["seen"] and f"sysctl -w {setting}=4096" in row["remedy"], row
+    assert {n for n in low if low[n]["state"] != twin[n]["state"]} == {"inotify"}, low
+
+
+SYSTEMCTL = """#!/bin/sh
+for unit; do :; done
+case $unit in sbxd.service) set -- SERVICE;; sbx-sandbox.socket) set -- SOCKET;; *) exit 1;; esac
+echo LoadState=$1; echo ActiveState=$2
+"""
+
+
+@pytest.mark.parametrize("service,socket,state,word", [
+    ("loaded active", "loaded inactive", "problem", "as root: systemctl enable --now sbx-sandbox.socket"),
+    ("loaded active", "masked inactive", "problem", "unmask"),
+    ("loaded inactive", "not-found inactive", "warning", "daemon-reload"),
+    ("loaded inactive", "loaded inactive", "ok", None),
+    ("not-found inactive", "not-found inactive", "ok", None),
+    ("nothing", "loaded active", "unknown", None),
+])
+def test_start_socket(sbx, service, socket, state, word):
+    """systemd's answers are those of a program in its place; tests/vm has its own."""
+    def ask(service, socket):
+        path = os.path.join(sbx.tmp, "systemctl")
+        with open(path, "w") as f:
+            f.write(SYSTEMCTL.replace("SERVICE", service).replace("SOCKET", socket))
+        os.chmod(path, 0o755)
+        return doctor(sbx, setup=f"mount -t tmpfs none /run/systemd; mkdir /run/systemd/system; mount --bind {path} /bin/systemctl")
+
+    rows, twin = ask(service, socket), ask("loaded active", "loaded active")
+    row = rows["sbx-sandbox.socket"]
+    assert row["state"] == state and (row["remedy"] is None if word is None else word in row["remedy"]), row
+    assert twin["sbx-sandbox.socket"]["state"] == "ok", twin
+    assert {n for n in rows if rows[n]["state"] != twin[n]["state"]} <= {"sbx-sandbox.socket"}, rows
+
+
+def test_no_systemd(sbx):
+    row = doctor(sbx, setup="mount -t tmpfs none /run/systemd")["sbx-sandbox.socket"]
+    assert row["state"] == "ok" and "not pid 1" in row["seen"], row
 
 
 def test_on_a_terminal(sbx):

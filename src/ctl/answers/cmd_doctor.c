@@ -62,8 +62,7 @@ const struct sbx_ctl_command sbx_cmd_doctor = {
 	.name = "doctor",
 	.help = "check what this machine offers to sandboxes",
 	.more = ": kernel, namespaces, AppArmor, nf_tables, control groups, bwrap, directories, "
-		"the "
-		"database, versions",
+		"the database, versions, the service's socket, limits",
 	.example = "sbxctl doctor",
 	.run = run,
 };

@@ -51,6 +51,18 @@ struct sbx_doctor_database {
 	bool others_read; /* its mode lets other users read or write it */
 };
 
+/* inotify instances, which the kernel counts by user. */
+struct sbx_doctor_inotify {
+	int64_t n_max;	     /* -1: unknown */
+	const char *setting; /* static: the sysctl with this limit */
+	uint32_t n_live;     /* sandboxes whose launchers live in the runtime directory */
+};
+
+/* A unit of systemd's, as systemctl tells it: "loaded", "not-found"; "active", "inactive". */
+struct sbx_doctor_unit {
+	char load[16], active[16];
+};
+
 struct sbx_doctor_facts {
 	bool root;
 	char kernel[72]; /* uname's release */
@@ -77,6 +89,9 @@ struct sbx_doctor_facts {
 	struct sbx_doctor_program programs[SBX_DOCTOR_PROGRAMS_MAX];
 	char libexec_dir[512];
 	bool systemd, user_bus, lingers;
+	struct sbx_doctor_try systemctl; /* the two units are known where it worked */
+	struct sbx_doctor_unit service, start_socket; /* sbxd.service, sbx-sandbox.socket */
+	struct sbx_doctor_inotify inotify;
 	uint64_t n_files, n_locked; /* hard limits; UINT64_MAX: none */
 	bool may_lock;		    /* CAP_IPC_LOCK: n_locked does not matter */
 };

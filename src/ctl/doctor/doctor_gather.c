@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The facts for `sbxctl doctor`: files of /proc and /sys, and sbx's own directories, by the code
- * that the launcher finds them with. doctor_try.c has what is tried.
+ * that the launcher finds them with. doctor_try.c has what is tried,
+ * and doctor_ask.c what other programs tell.
  */
 #include "ctl/doctor/doctor_gather.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -23,6 +25,7 @@
 #include "base/sandbox_id.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "control/client.h"
 #include "launcher/host/facts.h"
 #include "launcher/host/facts_gather.h"
 #include "launcher/host/facts_user.h"
@@ -92,6 +95,44 @@ static void gather_limits(struct sbx_doctor_facts *f)
 	f->n_files = hard_limit(RLIMIT_NOFILE);
 	f->n_locked = hard_limit(RLIMIT_MEMLOCK);
 	f->may_lock = sbx_caps_effective(&caps) == 0 && caps & (UINT64_C(1) << CAP_IPC_LOCK);
+}
+
+/* The number in a file of /proc/sys; -1: there is none. */
+static int64_t setting(const char *path)
+{
+	char text[32], *end;
+	long long n;
+
+	if (sbx_file_text_read(AT_FDCWD, path, text, sizeof(text)) <= 0)
+		return -1;
+	n = strtoll(text, &end, 10);
+	return end != text && n >= 0 ? n : -1;
+}
+
+static uint32_t count_live(const char *runtime_dir)
+{
+	DIR *dir = opendir(runtime_dir);
+	const struct dirent *e;
+	uint32_t n = 0;
+
+	while (dir && (e = readdir(dir)))
+		n += sbx_control_has_launcher(runtime_dir, e->d_name);
+	if (dir)
+		closedir(dir);
+	return n;
+}
+
+/* A user namespace has a limit of its own beside the machine's: the lower one holds. */
+static void gather_inotify(struct sbx_doctor_facts *f)
+{
+	int64_t own = setting("/proc/sys/user/max_inotify_instances");
+
+	f->inotify.n_max = setting("/proc/sys/fs/inotify/max_user_instances");
+	f->inotify.setting = "fs.inotify.max_user_instances";
+	if (own >= 0 && own < f->inotify.n_max) {
+		f->inotify.n_max = own;
+		f->inotify.setting = "user.max_inotify_instances";
+	}
 }
 
 static void gather_trust(struct sbx_doctor_facts *f)
@@ -297,11 +338,13 @@ void sbx_doctor_gather(struct sbx_doctor_facts *ret_f)
 	gather_seccomp(ret_f);
 	gather_apparmor(ret_f);
 	gather_limits(ret_f);
+	gather_inotify(ret_f);
 	gather_trust(ret_f);
 	if (sbx_facts_gather_places(&facts, &err) == 0) {
 		check_dir(&ret_f->state, facts.state_dir);
 		check_dir(&ret_f->runtime, facts.runtime_dir);
 		check_socket_path(&ret_f->runtime);
+		ret_f->inotify.n_live = count_live(facts.runtime_dir);
 		gather_programs(ret_f, facts.libexec_dir);
 		gather_database(ret_f);
 	} else {
@@ -316,5 +359,6 @@ void sbx_doctor_gather(struct sbx_doctor_facts *ret_f)
 		gather_systemd(ret_f, &facts);
 	sbx_facts_fini(&facts);
 	sbx_doctor_gather_bwrap(ret_f);
+	sbx_doctor_gather_units(ret_f);
 	gather_tries(ret_f);
 }

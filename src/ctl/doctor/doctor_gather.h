@@ -12,6 +12,11 @@ void sbx_doctor_gather(struct sbx_doctor_facts *ret_f);
 /* Parts of it, in files of their own. */
 void sbx_doctor_try_all(struct sbx_doctor_facts *f, uid_t uid, gid_t gid);
 void sbx_doctor_gather_bwrap(struct sbx_doctor_facts *f);
+void sbx_doctor_gather_units(struct sbx_doctor_facts *f);
+/* What @program says with the arguments @words and no variables, on stdout and stderr. Waits for
+ * five seconds. 0 or -errno. */
+int sbx_doctor_output(const char *program, const char *const *words, char *buf, size_t n_buf,
+		      int *ret_status);
 /* The version in the program @path by its mark; "" without one. 0 or a positive errno. */
 int sbx_doctor_program_version(const char *path, char *buf, size_t n_buf);
 

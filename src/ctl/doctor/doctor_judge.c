@@ -19,11 +19,13 @@
 #include "store/store.h"
 #include "sys/seccomp/landlock.h"
 
-#define KERNEL_MAJOR 5 /* mount_setattr(2): id-mapped mounts, recursive attributes */
-#define KERNEL_MINOR 12
-#define BWRAP_MAJOR  0 /* --disable-userns */
-#define BWRAP_MINOR  8
-#define LOCKED_MIN   (1u << 20) /* bytes: the secrets of a sandbox, in three processes */
+#define KERNEL_MAJOR   5 /* mount_setattr(2): id-mapped mounts, recursive attributes */
+#define KERNEL_MINOR   12
+#define BWRAP_MAJOR    0 /* --disable-userns */
+#define BWRAP_MINOR    8
+#define INSTANCES_MIN  128	  /* the kernel's default */
+#define INSTANCES_GOOD 4096	  /* twice what sbx-sandbox.socket lets live at once */
+#define LOCKED_MIN     (1u << 20) /* bytes: the secrets of a sandbox, in three processes */
 
 const char *sbx_doctor_state_str(enum sbx_doctor_state s)
 {
@@ -412,6 +414,39 @@ static void judge_systemd(const struct sbx_doctor_facts *f, struct sbx_doctor_ch
 	}
 }
 
+/* sbxd.service wants the socket, so a service that is not active starts it. */
+static void judge_start_socket(const struct sbx_doctor_facts *f, struct sbx_doctor_check *c)
+{
+	const struct sbx_doctor_unit *socket = &f->start_socket;
+	bool loaded = strcmp(socket->load, "loaded") == 0;
+	bool missing = strcmp(socket->load, "not-found") == 0;
+	bool serves = strcmp(f->service.active, "inactive") != 0 &&
+		      strcmp(f->service.active, "failed") != 0;
+
+	if (!f->systemd) {
+		SEEN(c, "systemd is not pid 1 here; sbxd starts sandboxes without it");
+	} else if (f->systemctl.error) {
+		c->state = SBX_DOCTOR_UNKNOWN;
+		SEEN(c, "not known: systemctl does not tell%s%s", f->systemctl.why[0] ? ": " : "",
+		     f->systemctl.why);
+	} else if (strcmp(f->service.load, "loaded") != 0) {
+		SEEN(c, "sbxd.service of the system is not installed");
+	} else if (strcmp(socket->active, "active") == 0) {
+		SEEN(c, "active: sbxd.service has its sandboxes started through it");
+	} else if (loaded && !serves) {
+		SEEN(c, "%s, like sbxd.service, which starts it", socket->active);
+	} else {
+		c->state = serves ? SBX_DOCTOR_PROBLEM : SBX_DOCTOR_WARNING;
+		SEEN(c, "%s, and sbxd.service is %s: starts through its API fail (503, no_unit)",
+		     loaded ? socket->active : socket->load, f->service.active);
+		REMEDY(c, "%sas root: %ssystemctl enable --now sbx-sandbox.socket",
+		       missing ? "install all of sbx anew, in one piece; then " : "",
+		       missing ? "systemctl daemon-reload; " :
+		       !loaded ? "systemctl unmask sbx-sandbox.socket; " :
+				 "");
+	}
+}
+
 static void judge_files(const struct sbx_doctor_facts *f, struct sbx_doctor_check *c)
 {
 	struct sbx_limits l = sbx_limits_default;
@@ -427,6 +462,37 @@ static void judge_files(const struct sbx_doctor_facts *f, struct sbx_doctor_chec
 	SEEN(c, "%llu open files: a sandbox has at most %u connections at once, and not %u",
 	     (unsigned long long)f->n_files, l.n_flows, sbx_limits_default.n_flows);
 	REMEDY(c, "raise the hard limit (limits.conf: nofile; a unit: LimitNOFILE=)");
+}
+
+/* Without an instance a sandbox runs, and new protected paths are found when it ends. */
+static void judge_inotify(const struct sbx_doctor_facts *f, struct sbx_doctor_check *c)
+{
+	const struct sbx_doctor_inotify *i = &f->inotify;
+	long long max = i->n_max, wanted = INSTANCES_GOOD;
+
+	if (max < 0) {
+		c->state = SBX_DOCTOR_WARNING;
+		SEEN(c, "no inotify: new protected paths are not watched for, and found when a "
+			"sandbox ends");
+		REMEDY(c, "a kernel with CONFIG_INOTIFY_USER");
+		return;
+	}
+	SEEN(c,
+	     "%lld instances for each user, of which a live sandbox with writable grants takes "
+	     "one, and other programs some: at most %lld such sandboxes at once; %u live now",
+	     max, max, i->n_live);
+	if (max >= INSTANCES_MIN && i->n_live <= max / 2)
+		return;
+	c->state = SBX_DOCTOR_WARNING;
+	if (wanted < 4ll * i->n_live)
+		wanted = 4ll * i->n_live;
+	SEEN(c,
+	     "%lld instances for each user, and %u live sandboxes, each of which takes one for "
+	     "its writable grants: without one new protected paths are found only when the "
+	     "sandbox ends",
+	     max, i->n_live);
+	REMEDY(c, "as root: sysctl -w %s=%lld; to keep it, the same setting in /etc/sysctl.d/",
+	       i->setting, wanted);
 }
 
 static void judge_locked(const struct sbx_doctor_facts *f, struct sbx_doctor_check *c)
@@ -448,15 +514,26 @@ static const struct {
 	const char *name;
 	void (*judge)(const struct sbx_doctor_facts *f, struct sbx_doctor_check *c);
 } checks[] = {
-	{ "kernel", judge_kernel },	{ "user-namespaces", judge_userns },
-	{ "proc", judge_proc },		{ "apparmor", judge_apparmor },
-	{ "nf_tables", judge_network }, { "attach-cgroup", judge_attach },
-	{ "cgroup", judge_cgroup },	{ "bwrap", judge_bwrap },
-	{ "landlock", judge_landlock }, { "seccomp", judge_seccomp },
-	{ "trust-store", judge_trust }, { "state-directory", judge_state },
-	{ "database", judge_database }, { "runtime-directory", judge_runtime },
-	{ "programs", judge_programs }, { "systemd", judge_systemd },
-	{ "open-files", judge_files },	{ "locked-memory", judge_locked },
+	{ "kernel", judge_kernel },
+	{ "user-namespaces", judge_userns },
+	{ "proc", judge_proc },
+	{ "apparmor", judge_apparmor },
+	{ "nf_tables", judge_network },
+	{ "attach-cgroup", judge_attach },
+	{ "cgroup", judge_cgroup },
+	{ "bwrap", judge_bwrap },
+	{ "landlock", judge_landlock },
+	{ "seccomp", judge_seccomp },
+	{ "trust-store", judge_trust },
+	{ "state-directory", judge_state },
+	{ "database", judge_database },
+	{ "runtime-directory", judge_runtime },
+	{ "programs", judge_programs },
+	{ "systemd", judge_systemd },
+	{ "sbx-sandbox.socket", judge_start_socket },
+	{ "open-files", judge_files },
+	{ "inotify", judge_inotify },
+	{ "locked-memory", judge_locked },
 };
 static_assert(SBX_N_ELEMENTS(checks) <= SBX_DOCTOR_CHECKS_MAX, "the report has room");
 

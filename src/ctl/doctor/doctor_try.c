@@ -17,7 +17,6 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,7 +28,6 @@
 #include "sys/process/proc.h"
 
 #define TRY_SECONDS 10
-#define OUTPUT_US   (5u * 1000 * 1000)
 #define NFLOG_GROUP 1
 /* of no cgroup that exists */
 #define NO_CGROUP  (UINT64_C(1) << 62)
@@ -118,38 +116,13 @@ static const char *const sandbox_words[] = {
 	NULL,
 };
 
-/* What @bwrap says with the arguments @words, on stdout and stderr. 0 or -errno. */
-static int output_of(const char *bwrap, const char *const *words, char *buf, size_t n_buf,
-		     int *ret_status)
-{
-	static char *const no_env[] = { NULL };
-	SBX_AUTO_CLOSE int out = -1, in = -1;
-	size_t n = 0;
-	int e = sbx_fd_pipe(&out, &in);
-	pid_t pid = e < 0 ? e : sbx_proc_clone(0, NULL, NULL);
-
-	buf[0] = '\0';
-	if (pid < 0)
-		return (int)pid;
-	if (pid == 0) {
-		if (dup2(in, 1) >= 0 && dup2(in, 2) >= 0)
-			execve(bwrap, (char *const *)(uintptr_t)words, no_env);
-		_exit(126);
-	}
-	in = sbx_fd_close(in);
-	e = sbx_proc_output(pid, out, sbx_clock_monotonic_us() + OUTPUT_US, buf, n_buf, &n,
-			    ret_status);
-	buf[e == 0 ? n : 0] = '\0';
-	return e;
-}
-
 static void try_bwrap(struct sbx_doctor_try *t, const char *bwrap)
 {
 	char said[512], line[512];
 	int status = 0, e;
 
 	begin(t);
-	e = output_of(bwrap, sandbox_words, said, sizeof(said), &status);
+	e = sbx_doctor_output(bwrap, sandbox_words, said, sizeof(said), &status);
 	if (e < 0) {
 		fails(t, -e, "");
 	} else if (status != 0) {
@@ -241,45 +214,4 @@ void sbx_doctor_try_all(struct sbx_doctor_facts *f, uid_t uid, gid_t gid)
 	f->attach = t->attach;
 	f->bwrap_run = t->bwrap_run;
 	munmap(t, sizeof(*t));
-}
-
-/* --- bwrap's own words --- */
-
-/* The options of bwrap_argv.c that not every version has. */
-static void find_missing(const char *help, char *buf, size_t n_buf)
-{
-	static const char *const options[] = {
-		"--args",     "--unshare-user",	  "--unshare-cgroup-try", "--disable-userns",
-		"--as-pid-1", "--add-seccomp-fd", "--clearenv",		  "--dev-bind",
-	};
-	size_t n = 0;
-
-	for (size_t i = 0; i < SBX_N_ELEMENTS(options); i++) {
-		if (strstr(help, options[i]) || n + 1 >= n_buf)
-			continue;
-		sbx_text_cut(buf + n, n_buf - n, "%s%s", n ? " " : "", options[i]);
-		n = strlen(buf);
-	}
-}
-
-void sbx_doctor_gather_bwrap(struct sbx_doctor_facts *f)
-{
-	static const char *const version[] = { "bwrap", "--version", NULL };
-	static const char *const help[] = { "bwrap", "--help", NULL };
-	static char text[64u << 10];
-	struct sbx_doctor_bwrap *b = &f->bwrap;
-	const char *digit;
-	struct stat st;
-	int status;
-
-	if (!b->path[0])
-		return;
-	b->set_id = stat(b->path, &st) == 0 && st.st_mode & (S_ISUID | S_ISGID);
-	if (output_of(b->path, version, text, sizeof(text), &status) == 0) {
-		digit = text + strcspn(text, "0123456789\n");
-		sbx_text_cut(b->version, sizeof(b->version), "%.*s",
-			     (int)strspn(digit, "0123456789."), digit);
-	}
-	if (output_of(b->path, help, text, sizeof(text), &status) == 0)
-		find_missing(text, b->missing, sizeof(b->missing));
 }

@@ -47,6 +47,10 @@ static void healthy(struct sbx_doctor_facts *f)
 		.systemd = true,
 		.user_bus = true,
 		.lingers = true,
+		.systemctl = worked,
+		.service = { "loaded", "active" },
+		.start_socket = { "loaded", "active" },
+		.inotify = { 128, "fs.inotify.max_user_instances", 64 },
 		.n_files = 1048576,
 		.n_locked = 8 << 20,
 	};
@@ -111,6 +115,15 @@ LACKS(no_init, f->programs[0].error = ENOENT)
 LACKS(old_init, sbx_text_fit(f->programs[0].version, 32, "0.0.1"))
 LACKS(old_scope, (f->programs[1].error = 0, f->programs[1].version[0] = '\0'))
 LACKS(no_bus, f->user_bus = false)
+LACKS(no_systemctl, SAY(systemctl, EIO, "Failed to connect to bus"))
+LACKS(socket_stopped, sbx_text_fit(f->start_socket.active, 16, "inactive"))
+LACKS(socket_masked, (f->start_socket = (struct sbx_doctor_unit){ "masked", "inactive" },
+		      sbx_text_fit(f->service.active, 16, "inactive")))
+LACKS(socket_missing, f->start_socket = ((struct sbx_doctor_unit){ "not-found", "inactive" }))
+LACKS(no_inotify, f->inotify.n_max = -1)
+LACKS(few_instances, f->inotify.n_max = 127)
+LACKS(many_live, f->inotify.n_live = 65)
+LACKS(very_many_live, f->inotify.n_live = 2000)
 LACKS(few_files, f->n_files = 1024)
 LACKS(few_locked, f->n_locked = 65536)
 
@@ -150,6 +163,20 @@ static const struct {
 	{ old_init, "programs", "0.0.1", "anew", SBX_DOCTOR_PROBLEM },
 	{ old_scope, "programs", "unknown", "anew", SBX_DOCTOR_PROBLEM },
 	{ no_bus, "systemd", "bus", "XDG_RUNTIME_DIR", SBX_DOCTOR_WARNING },
+	{ no_systemctl, "sbx-sandbox.socket", "connect to bus", "", SBX_DOCTOR_UNKNOWN },
+	{ socket_stopped, "sbx-sandbox.socket", "inactive, and sbxd.service is active",
+	  "enable --now sbx-sandbox.socket", SBX_DOCTOR_PROBLEM },
+	{ socket_masked, "sbx-sandbox.socket", "masked, and sbxd.service is inactive",
+	  "unmask sbx-sandbox.socket; systemctl enable", SBX_DOCTOR_WARNING },
+	{ socket_missing, "sbx-sandbox.socket", "not-found, and", "daemon-reload; systemctl enable",
+	  SBX_DOCTOR_PROBLEM },
+	{ no_inotify, "inotify", "no inotify", "CONFIG_INOTIFY_USER", SBX_DOCTOR_WARNING },
+	{ few_instances, "inotify", "127 instances", "fs.inotify.max_user_instances=4096",
+	  SBX_DOCTOR_WARNING },
+	{ many_live, "inotify", "65 live", "fs.inotify.max_user_instances=4096",
+	  SBX_DOCTOR_WARNING },
+	{ very_many_live, "inotify", "2000 live", "fs.inotify.max_user_instances=8000",
+	  SBX_DOCTOR_WARNING },
 	{ few_files, "open-files", "1024", "nofile", SBX_DOCTOR_WARNING },
 	{ few_locked, "locked-memory", "65536", "memlock", SBX_DOCTOR_WARNING },
 };
@@ -191,6 +218,39 @@ static void test_what_was_not_tried(void **state)
 	assert_int_equal(sbx_doctor_count(&r, SBX_DOCTOR_PROBLEM), 1);
 	assert_int_equal(sbx_doctor_count(&r, SBX_DOCTOR_UNKNOWN), 3);
 	assert_int_equal(sbx_doctor_count(&r, SBX_DOCTOR_WARNING), 0);
+}
+
+/* Machines that need no sbx-sandbox.socket. */
+static void test_no_start_socket(void **state)
+{
+	static const struct {
+		bool systemd;
+		struct sbx_doctor_unit service, socket;
+		const char *seen;
+	} machines[] = {
+		{ false, { "", "" }, { "", "" }, "not pid 1" },
+		{ true, { "not-found", "inactive" }, { "not-found", "inactive" }, "not installed" },
+		{ true, { "masked", "inactive" }, { "loaded", "inactive" }, "not installed" },
+		{ true, { "loaded", "inactive" }, { "loaded", "inactive" }, "which starts it" },
+		{ true, { "loaded", "failed" }, { "loaded", "failed" }, "which starts it" },
+		{ true, { "loaded", "inactive" }, { "loaded", "active" }, "through it" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < SBX_N_ELEMENTS(machines); i++) {
+		struct sbx_doctor_facts f;
+		struct sbx_doctor_report r;
+
+		healthy(&f);
+		f.systemd = machines[i].systemd;
+		f.service = machines[i].service;
+		f.start_socket = machines[i].socket;
+		sbx_doctor_judge(&f, &r);
+		assert_int_equal(sbx_doctor_count(&r, SBX_DOCTOR_OK), r.n);
+		for (size_t k = 0; k < r.n; k++)
+			if (strcmp(r.v[k].name, "sbx-sandbox.socket") == 0)
+				assert_non_null(strstr(r.v[k].seen, machines[i].seen));
+	}
 }
 
 /* The database is in the state directory. */
@@ -300,6 +360,7 @@ int main(void)
 		cmocka_unit_test(test_healthy),
 		cmocka_unit_test(test_each_is_named_alone),
 		cmocka_unit_test(test_what_was_not_tried),
+		cmocka_unit_test(test_no_start_socket),
 		cmocka_unit_test(test_read_only_state),
 		cmocka_unit_test(test_no_places),
 		cmocka_unit_test(test_program_version),

@@ -214,13 +214,22 @@ def test_a_whole_unit_is_killed(system):
     assert ask(system, "/healthz")[0] == 200 and not os.path.exists(left)
 
 
+def doctor():
+    """The row of sbx-sandbox.socket, from systemd's own answers, as another user sees it."""
+    report = json.loads(run("runuser", "-u", "tester", "--", f"{PREFIX}/bin/sbxctl", "doctor", "--json").stdout)
+    return next(c for c in report["checks"] if c["check"] == "sbx-sandbox.socket")
+
+
 def test_without_the_socket(system):
     i = start(system)
+    assert doctor()["state"] == "ok"
     assert run("systemctl", "stop", "sbx-sandbox.socket").returncode == 0
     answer = start(system, "true", status=503)
     assert answer["code"] == "no_unit" and "systemctl start sbx-sandbox.socket" in answer["detail"]
     assert ask(system, f"/sandboxes/{i}")[1]["live"] is True
     assert os.listdir(STATE + "/api").count(i) == 1
+    row = doctor()
+    assert row["state"] == "problem" and row["remedy"] == "as root: systemctl enable --now sbx-sandbox.socket"
     assert run("systemctl", "start", "sbx-sandbox.socket").returncode == 0
     delete(system, i, start(system))
 
