@@ -139,36 +139,6 @@ static int ask_scope(const struct sbx_plan *p, struct sbx_cgroup_place *place)
 
 /* --- the step `cgroup` --- */
 
-static int complain(const struct sbx_plan *p, const char *limit, const char *why,
-		    struct sbx_err *err)
-{
-	if (p->profile->limits.strict) {
-		sbx_err_set(err,
-			    "limits.%s cannot be enforced here, and limits.enforce is strict: %s",
-			    limit, why);
-		return -EOPNOTSUPP;
-	}
-	if (!p->options->quiet)
-		fprintf(stderr, "sbx-run: limits.%s is not enforced: %s\n", limit, why);
-	return 0;
-}
-
-/* Warns of the requested limits that nothing holds. */
-static int check_limits(const struct sbx_cgroup_run *c, const struct sbx_plan *p, const char *why,
-			struct sbx_err *err)
-{
-	uint32_t missing = sbx_limits_need(&p->profile->limits) & ~c->limited;
-	int e = 0;
-
-	if (missing & SBX_CGROUP_BIT(SBX_CGROUP_MEMORY))
-		e = complain(p, "memory", why, err);
-	if (e == 0 && missing & SBX_CGROUP_BIT(SBX_CGROUP_CPU))
-		e = complain(p, "cpus", why, err);
-	if (e == 0 && missing & SBX_CGROUP_BIT(SBX_CGROUP_IO))
-		e = complain(p, "io_weight", why, err);
-	return e;
-}
-
 /* For attach cgroup, which needs no controller. */
 static void find_bare(struct sbx_cgroup_place *place)
 {
@@ -261,11 +231,59 @@ static const char *why_not(const struct sbx_cgroup_run *c, const struct sbx_fact
 			   "pids, in a user's case of user@.service)";
 }
 
+/* The name of the @i-th limit that nothing holds; NULL: there are no more. */
+static const char *unheld_name(const struct sbx_cgroup_run *c, size_t i)
+{
+	static const struct {
+		uint32_t bit;
+		const char *name;
+	} limits[] = {
+		{ SBX_CGROUP_BIT(SBX_CGROUP_MEMORY), "memory" },
+		{ SBX_CGROUP_BIT(SBX_CGROUP_CPU), "cpus" },
+		{ SBX_CGROUP_BIT(SBX_CGROUP_IO), "io_weight" },
+	};
+
+	for (size_t k = 0; k < SBX_N_ELEMENTS(limits); k++)
+		if (c->unheld & limits[k].bit && i-- == 0)
+			return limits[k].name;
+	return NULL;
+}
+
+bool sbx_cgroup_warning(const struct sbx_cgroup_run *c, const struct sbx_facts *f, size_t i,
+			char out[SBX_CGROUP_WARNING_MAX])
+{
+	const char *name = unheld_name(c, i);
+
+	if (name)
+		sbx_text_cut(out, SBX_CGROUP_WARNING_MAX, "limits.%s is not enforced: %s", name,
+			     why_not(c, f));
+	return name != NULL;
+}
+
+/* Warns of the requested limits that nothing holds. */
+static int check_limits(struct sbx_cgroup_run *c, const struct sbx_plan *p, struct sbx_err *err)
+{
+	char text[SBX_CGROUP_WARNING_MAX];
+	const char *name;
+
+	c->unheld = sbx_limits_need(&p->profile->limits) & ~c->limited;
+	name = unheld_name(c, 0);
+	if (name && p->profile->limits.strict) {
+		sbx_err_set(err,
+			    "limits.%s cannot be enforced here, and limits.enforce is strict: %s",
+			    name, why_not(c, p->facts));
+		return -EOPNOTSUPP;
+	}
+	for (size_t i = 0; !p->options->quiet && sbx_cgroup_warning(c, p->facts, i, text); i++)
+		fprintf(stderr, "sbx-run: %s\n", text);
+	return 0;
+}
+
 int sbx_cgroup_limit(struct sbx_cgroup_run *c, const struct sbx_plan *p, struct sbx_err *err)
 {
 	int e = c->dirs.command_fd < 0 ? 0 : apply_limits(c, &p->profile->limits, err);
 
-	return e < 0 ? e : check_limits(c, p, why_not(c, p->facts), err);
+	return e < 0 ? e : check_limits(c, p, err);
 }
 
 void sbx_cgroup_end(struct sbx_cgroup_run *c)

@@ -17,6 +17,7 @@ struct sbx_cgroup_run {
 	bool shared; /* other processes are in the place, so it gives no controller */
 	char path[SBX_CGROUP_PATH_MAX + 64];
 	uint32_t limited; /* SBX_CGROUP_BITs of the limits that the cgroup holds */
+	uint32_t unheld;  /* of those that were asked for, and that nothing holds */
 };
 
 void sbx_cgroup_run_init(struct sbx_cgroup_run *c);
@@ -34,6 +35,11 @@ int sbx_cgroup_begin(struct sbx_cgroup_run *c, const struct sbx_plan *p, struct 
 /* The step `limits`. A limit that nothing holds is an error with limits.enforce strict, else a
  * warning on stderr. 0 or -errno with @err. */
 int sbx_cgroup_limit(struct sbx_cgroup_run *c, const struct sbx_plan *p, struct sbx_err *err);
+/* The warning for the @i-th limit in @unheld, without the program's name. False: there are no
+ * more. */
+#define SBX_CGROUP_WARNING_MAX 512
+bool sbx_cgroup_warning(const struct sbx_cgroup_run *c, const struct sbx_facts *f, size_t i,
+			char out[SBX_CGROUP_WARNING_MAX]);
 /* The undo of `limits`: kills the processes in the cgroup and reads what the sandbox used. */
 void sbx_cgroup_end(struct sbx_cgroup_run *c);
 

@@ -12,8 +12,8 @@
 #include "base/text.h"
 #include "sys/systemd/notify.h"
 
-/* Sends a status line. A newline in @text is escaped: the text could forge READY=1. */
-static void notify(const char *what, const char *text)
+/* Sends @text as the variable @name. A newline in it is escaped: it could forge READY=1. */
+static void notify(const char *what, const char *name, const char *text)
 {
 	const char *address = getenv("NOTIFY_SOCKET");
 	char clean[512], state[SBX_NOTIFY_STATE_MAX];
@@ -21,7 +21,7 @@ static void notify(const char *what, const char *text)
 	if (!address)
 		return;
 	sbx_escape(text, strlen(text), clean, sizeof(clean));
-	sbx_text_cut(state, sizeof(state), "%sSTATUS=%s", what, clean);
+	sbx_text_cut(state, sizeof(state), "%s%s=%s", what, name, clean);
 	sbx_notify_send(address, state);
 }
 
@@ -39,6 +39,18 @@ static void add_published(const struct sbx_run *r, char *text, size_t n_text)
 	}
 }
 
+static void announce_warnings(const struct sbx_run *r)
+{
+	const struct sbx_notes *notes = &r->plan->notes;
+	char text[SBX_CGROUP_WARNING_MAX];
+	size_t n = 0;
+
+	for (size_t i = 0; sbx_cgroup_warning(&r->cgroup, r->plan->facts, i, text); i++, n++)
+		notify("", "X_SBX_WARNING", text);
+	for (size_t i = 0; i < notes->n && n < SBX_ANNOUNCE_WARNINGS_MAX; i++, n++)
+		notify("", "X_SBX_WARNING", notes->v[i]);
+}
+
 void sbx_announce_ready(const struct sbx_run *r)
 {
 	char text[480];
@@ -47,7 +59,8 @@ void sbx_announce_ready(const struct sbx_run *r)
 		     r->plan->id, r->options->profile);
 	if (getenv("NOTIFY_SOCKET"))
 		add_published(r, text, sizeof(text));
-	notify("READY=1\n", text);
+	announce_warnings(r);
+	notify("READY=1\n", "STATUS", text);
 }
 
 void sbx_announce_stopping(const struct sbx_run *r)
@@ -56,5 +69,5 @@ void sbx_announce_stopping(const struct sbx_run *r)
 
 	sbx_text_cut(text, sizeof(text), "sandbox %s ends%s%s", r->plan->id,
 		     r->err.msg[0] ? ": " : "", r->err.msg);
-	notify(r->released ? "STOPPING=1\n" : "", text);
+	notify(r->released ? "STOPPING=1\n" : "", "STATUS", text);
 }

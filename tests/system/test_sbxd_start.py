@@ -82,6 +82,28 @@ def test_a_start(sbx, clean):
         assert os.stat(place(s, i)).st_mode & 0o7777 == 0o700 and os.listdir(place(s, i)) == ["output." + "0" * 16]
 
 
+@pytest.mark.parametrize("command", ["true", "sleep 1"])
+def test_warnings_of_a_start(sbx, clean, command):
+    """Also of a command that has ended before the answer; nothing that a command writes is one."""
+    with service(sbx) as s:
+        lists = {"network": {"allow_out": ["one.test"], "deny_out": ["two.test"]}, "env": {"SECRET": "hunter2"}}
+        a = start(s, *SH, command, **lists)
+        assert ended(s, a["id"])
+        assert "the live lists allow nothing: profile 'none' is offline" in a["warnings"]
+        assert "hunter2" not in str(a["warnings"]) and "warnings" not in s.get(f"/sandboxes/{a['id']}")
+        a = start(s, *SH, "echo sbx-run: X_SBX_WARNING=forged >&2")
+        assert ended(s, a["id"]) and text(s, a["id"], "stderr") == b"sbx-run: X_SBX_WARNING=forged\n"
+        assert [w for w in a["warnings"] if not w.startswith("limits.")] == []
+
+
+def test_a_limit_that_nothing_holds_is_a_warning(sbx, clean):
+    with service(sbx) as s:
+        a = start(s, "true", limits={"cpus": "0.5"})
+        assert ended(s, a["id"])
+    said = sbx.run(["--profile", "none", "--scratch", "--limit", "cpus=0.5"], ["true"]).err
+    assert [f"sbx-run: {w}" for w in a["warnings"]] == [line for line in said.splitlines() if " is not enforced: " in line]
+
+
 def test_a_principal_of_a_workspace_starts_there(sbx, clean):
     with service(sbx, TCP) as s:
         w = s.tcp(PORT, new_token(sbx, "w", "--role", "operator", "--workspace", "w"))

@@ -105,6 +105,8 @@ def test_all_that_a_spawned_one_has(sbx, clean, manager):
         body = {"profile": "none", "command": ["sleep", "100"], "timeout": 1}
         i = s.ask("POST", "/sandboxes", body, status=201).json["id"]
         assert ended(s, i)["state"] == "timed_out"
+        a = start(s, "true", network={"allow_out": ["one.test"]})
+        assert "the live lists allow nothing: profile 'none' is offline" in a["warnings"] and ended(s, a["id"])
 
 
 def test_many_at_once(sbx, clean, manager):

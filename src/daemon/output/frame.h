@@ -15,12 +15,13 @@
  */
 #define SBX_FRAME_HEADER 16
 #define SBX_FRAME_MAX	 32768 /* bytes of a payload */
+#define SBX_FRAME_WARNINGS_MAX 4096 /* bytes of a READY frame's */
 
 enum sbx_frame_kind {
 	SBX_FRAME_STDOUT = 1,
 	SBX_FRAME_STDERR,
 	SBX_FRAME_LOST,	 /* u64: bytes of output for which the disk had no room */
-	SBX_FRAME_READY, /* the command was released */
+	SBX_FRAME_READY, /* the command was released; sbx-run's warnings, a line each */
 	SBX_FRAME_END,	 /* u32 exit status, u32 enum sbx_frame_end; the last one */
 };
 

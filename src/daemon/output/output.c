@@ -11,8 +11,8 @@
  * (sbx-sandbox@.service), with failures on standard error; SIGTERM is handed on.
  *
  * The log's directory is locked as long as the process lives. A socket beside it takes datagrams:
- * READY=1 of sbx-run (sd_notify(3)), and KILL=1, which ends it: by SIGTERM, which the command gets;
- * then through its control socket, so that its end is recorded; then by SIGKILL.
+ * sbx-run's warnings and its READY=1 (sd_notify(3)); and KILL=1, which ends it: by SIGTERM, which
+ * the command gets; then through its control socket, so that its end is recorded; then by SIGKILL.
  *
  * A command that is not ready after SBX_START_S is ended. When it is ready, or has ended, the job
  * and the socket are removed: the job may have secrets in its variables.
@@ -75,6 +75,8 @@ struct output {
 	pid_t child; /* 0: it was reaped */
 	int status;  /* its exit status */
 	bool ready, late;
+	size_t n_warnings;
+	char warnings[SBX_FRAME_WARNINGS_MAX]; /* a line each */
 	bool ends, asked;
 	uint64_t ready_by_us, end_at_us, leave_at_us; /* monotonic; 0: not set */
 };
@@ -327,12 +329,25 @@ static void on_ready(struct output *o)
 		return;
 	o->ready = true;
 	o->ready_by_us = 0;
-	write_frame(o, SBX_FRAME_READY, NULL, 0);
+	write_frame(o, SBX_FRAME_READY, o->warnings, o->n_warnings);
 	unlinkat(o->log.dir_fd, SBX_OUTPUT_JOB, 0);
+}
+
+/* One that does not fit is left out. */
+static void on_warning(struct output *o, const char *text)
+{
+	size_t n = strcspn(text, "\n");
+
+	if (o->ready || n + 1 > sizeof(o->warnings) - o->n_warnings)
+		return;
+	memcpy(o->warnings + o->n_warnings, text, n);
+	o->n_warnings += n;
+	o->warnings[o->n_warnings++] = '\n';
 }
 
 static void on_notify(struct output *o)
 {
+	static const char warning[] = "X_SBX_WARNING=";
 	char text[1024];
 	ssize_t n;
 
@@ -340,6 +355,8 @@ static void on_notify(struct output *o)
 		text[n] = '\0';
 		if (strncmp(text, "READY=1", 7) == 0 && (!text[7] || text[7] == '\n'))
 			on_ready(o);
+		else if (strncmp(text, warning, sizeof(warning) - 1) == 0)
+			on_warning(o, text + sizeof(warning) - 1);
 		else if (strcmp(text, "KILL=1") == 0)
 			end_command(o);
 	}

@@ -18,8 +18,9 @@ json_t *sbx_call_sandbox(struct sbx_call *call, const char *id);
 int sbx_sandbox_owner(struct sbx_store *store, json_t *sandbox, uid_t *ret_uid,
 		      struct sbx_err *err);
 
-/* Answers with sandbox @id as it is now. */
-void sbx_call_show(struct sbx_call *call, const char *id, int status);
+/* Answers with sandbox @id as it is now. @warnings_take: those of its start; NULL: they are not
+ * told. */
+void sbx_call_show(struct sbx_call *call, const char *id, int status, json_t *warnings_take);
 
 /* Asks the launcher of a sandbox that sbx_call_sandbox() found. */
 void sbx_call_ask(struct sbx_call *call, const char *id, json_t *request_take, sbx_ask_fn fn,

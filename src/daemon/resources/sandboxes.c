@@ -93,8 +93,19 @@ void sbx_list_sandboxes(struct sbx_call *call)
 struct show {
 	struct sbx_call *call;
 	int status;
-	json_t *sandbox; /* owned; of the database */
+	json_t *sandbox;  /* owned; of the database */
+	json_t *warnings; /* owned; of its start, or NULL */
 };
+
+/* Takes @sandbox and @warnings; @sandbox NULL: it was answered. */
+static void reply_shown(struct sbx_call *call, int status, json_t *sandbox, json_t *warnings)
+{
+	if (sandbox && warnings)
+		json_object_set(sandbox, "warnings", warnings);
+	json_decref(warnings);
+	if (sandbox)
+		sbx_reply_json(call, status, sandbox);
+}
 
 /* The launcher's answer is newer than the row. */
 static void merge(json_t *sandbox, const json_t *now)
@@ -128,35 +139,33 @@ static void on_shown(void *userdata, int result, json_t *answer, const struct sb
 		json_decref(s->sandbox);
 		s->sandbox = sbx_call_sandbox(s->call, id);
 	}
-	if (s->sandbox)
-		sbx_reply_json(s->call, s->status, s->sandbox);
+	reply_shown(s->call, s->status, s->sandbox, s->warnings);
 	free(s);
 }
 
-void sbx_call_show(struct sbx_call *call, const char *id, int status)
+void sbx_call_show(struct sbx_call *call, const char *id, int status, json_t *warnings_take)
 {
 	json_t *sandbox = sbx_call_sandbox(call, id);
 	struct show *s;
 
-	if (!sandbox)
-		return;
-	if (!json_is_true(json_object_get(sandbox, "live"))) {
-		sbx_reply_json(call, status, sandbox);
+	if (!sandbox || !json_is_true(json_object_get(sandbox, "live"))) {
+		reply_shown(call, status, sandbox, warnings_take);
 		return;
 	}
 	s = malloc(sizeof(*s));
 	if (!s) {
 		json_decref(sandbox);
+		json_decref(warnings_take);
 		sbx_reply_json(call, status, NULL);
 		return;
 	}
-	*s = (struct show){ call, status, sandbox };
+	*s = (struct show){ call, status, sandbox, warnings_take };
 	sbx_call_ask(call, id, json_pack("{s:s}", "op", "show"), on_shown, s);
 }
 
 void sbx_get_sandbox(struct sbx_call *call)
 {
-	sbx_call_show(call, call->found.params[0], 200);
+	sbx_call_show(call, call->found.params[0], 200, NULL);
 }
 
 /* --- its end --- */

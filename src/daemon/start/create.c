@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "daemon/resources/audit.h"
 #include "daemon/resources/daemon.h"
+#include "daemon/resources/print.h"
 #include "daemon/resources/resources.h"
 #include "daemon/resources/sandbox_find.h"
 #include "daemon/start/job.h"
@@ -114,6 +115,23 @@ static void on_again(evutil_socket_t fd, short what, void *userdata)
 	free(rows);
 }
 
+/* The lines that sbx-run warned with. NULL: no memory. */
+static json_t *warnings_of(const struct sbx_start_result *r)
+{
+	json_t *list = json_array();
+	char line[SBX_START_SAID_MAX];
+	size_t n;
+
+	for (size_t at = 0; list && at < r->n_said; at += n + 1) {
+		const char *end = memchr(r->said + at, '\n', r->n_said - at);
+
+		n = end ? (size_t)(end - r->said) - at : r->n_said - at;
+		sbx_text_cut(line, sizeof(line), "%.*s", (int)n, r->said + at);
+		json_array_append_new(list, sbx_print_text(line));
+	}
+	return list;
+}
+
 static void on_started(void *userdata, const struct sbx_start_result *r)
 {
 	struct create *c = userdata;
@@ -126,7 +144,7 @@ static void on_started(void *userdata, const struct sbx_start_result *r)
 	case SBX_START_RUNS:
 		sbx_text_fit(path, sizeof(path), "/sandboxes/%s", c->rows.id);
 		sbx_reply_header(call, "Location", path);
-		sbx_call_show(call, c->rows.id, 201);
+		sbx_call_show(call, c->rows.id, 201, warnings_of(r));
 		break;
 	case SBX_START_REFUSED:
 		reply_refused(call, r);

@@ -82,22 +82,30 @@ static void finish(struct start *s, enum sbx_start_end end, int number)
 
 /* --- the log --- */
 
+_Static_assert(SBX_START_SAID_MAX >= SBX_FRAME_WARNINGS_MAX, "there is room for the warnings");
+
+static void keep(struct start *s, struct sbx_span text)
+{
+	size_t room = sizeof(s->said) - s->n_said, n = text.n < room ? text.n : room;
+
+	memcpy(s->said + s->n_said, text.p, n);
+	s->n_said += n;
+}
+
 static bool take(const struct sbx_frame *f, uint64_t next, void *userdata)
 {
 	struct start *s = userdata;
 	enum sbx_frame_end end;
 	uint32_t status;
-	size_t n;
 
 	(void)next;
 	switch (f->kind) {
 	case SBX_FRAME_STDERR:
-		n = sizeof(s->said) - s->n_said < f->payload.n ? sizeof(s->said) - s->n_said :
-								 f->payload.n;
-		memcpy(s->said + s->n_said, f->payload.p, n);
-		s->n_said += n;
+		keep(s, f->payload);
 		return true;
-	case SBX_FRAME_READY:
+	case SBX_FRAME_READY: /* what the command wrote meanwhile is no warning */
+		s->n_said = 0;
+		keep(s, f->payload);
 		s->result.end = SBX_START_RUNS;
 		s->done = true;
 		return false;

@@ -50,7 +50,8 @@ enum sbx_start_end {
 struct sbx_start_result {
 	enum sbx_start_end end;
 	int status, error;
-	const char *said; /* the first bytes of sbx-run's standard error; borrowed */
+	const char *said; /* RUNS: sbx-run's warnings, a line each; REFUSED: the first bytes of its
+			   * standard error; borrowed */
 	size_t n_said;
 };
 typedef void (*sbx_start_fn)(void *userdata, const struct sbx_start_result *result);
