@@ -11,9 +11,19 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 
-/* An assert that no build leaves out. */
+/* A CHECK of the program. They are all in one section of it, as an array. */
+struct fuzz_check {
+	const char *file;
+	int line, reached;
+};
+#define FUZZ_CHECKS __attribute__((section("fuzz_checks"), used, aligned(16)))
+
+/* An assert that no build leaves out. A seed must reach it (tests/fuzz/replay.c). */
 #define CHECK(x)                                                                                   \
 	do {                                                                                       \
+		FUZZ_CHECKS static struct fuzz_check here_ = { __FILE__, __LINE__, 0 };            \
+                                                                                                   \
+		here_.reached = 1;                                                                 \
 		if (!(x))                                                                          \
 			abort();                                                                   \
 	} while (0)

@@ -4,11 +4,13 @@
  * of $SBX_SRCDIR/tests/fuzz/corpus/<module>/ when the program is called fuzz_<module> and has no
  * argument. Each input is also given cut to every length up to PREFIX_MAX, in a buffer of exactly
  * its size, so that a sanitizer or valgrind sees a read past the end. Files come in the order of
- * their names. Prints TAP.
+ * their names. With the program's own corpus, a CHECK of fuzz_<module>.c that no input reached is a
+ * failure: it would be a test that cannot fail. Prints TAP.
  */
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,10 +19,13 @@
 
 #include "tests/fuzz/fuzz.h"
 
-#define INPUT_MAX (1 << 20) /* bytes of one corpus file */
-#define PREFIX_MAX 512      /* bytes; longer prefixes than this are not tried one by one */
+#define INPUT_MAX  (1 << 20) /* bytes of one corpus file */
+#define PREFIX_MAX 512	     /* bytes; longer prefixes than this are not tried one by one */
 
 __attribute__((weak)) int LLVMFuzzerInitialize(int *argc, char ***argv);
+/* Of the linker: the bounds of the section. Weak, for a program without a CHECK. */
+extern struct fuzz_check __start_fuzz_checks[] __attribute__((weak));
+extern struct fuzz_check __stop_fuzz_checks[] __attribute__((weak));
 
 static int feed(const uint8_t *data, size_t size)
 {
@@ -91,16 +96,34 @@ static void default_directory(const char *program, char *ret, size_t n_ret)
 	snprintf(ret, n_ret, "%s/tests/fuzz/corpus/%s", srcdir ? srcdir : ".", base);
 }
 
+/* Prints the CHECKs of the target's own file that no input reached, and returns their number. Those
+ * of a file that targets share need not be reached by each of them. */
+static int count_unreached(void)
+{
+	int n = 0;
+
+	for (const struct fuzz_check *c = __start_fuzz_checks; c < __stop_fuzz_checks; c++) {
+		const char *base = strrchr(c->file, '/');
+
+		if (c->reached || strncmp(base ? base + 1 : c->file, "fuzz_", 5) != 0)
+			continue;
+		printf("# %s:%d: no seed reaches this CHECK\n", c->file, c->line);
+		n++;
+	}
+	return n;
+}
+
 int main(int argc, char **argv)
 {
 	char fallback[4096];
 	char *dirs_default[] = { fallback };
 	char **dirs = argv + 1;
 	int n_dirs = argc - 1;
+	bool is_default = n_dirs == 0;
 	int n_failed = 0;
 
 	default_directory(argv[0], fallback, sizeof(fallback));
-	if (!n_dirs) {
+	if (is_default) {
 		dirs = dirs_default;
 		n_dirs = 1;
 	}
@@ -110,7 +133,10 @@ int main(int argc, char **argv)
 	printf("1..%d\n", n_dirs);
 	for (int i = 0; i < n_dirs; i++) {
 		int n = replay_directory(dirs[i]);
-		const char *why = n < 0 ? strerror(-n) : n == 0 ? "no inputs" : NULL;
+		const char *why = n < 0				  ? strerror(-n) :
+				  n == 0			  ? "no inputs" :
+				  is_default && count_unreached() ? "a CHECK is not reached" :
+								    NULL;
 
 		n_failed += why != NULL;
 		if (why)

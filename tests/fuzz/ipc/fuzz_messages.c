@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /*
- * Messages between our programs. The first byte chooses the decoder, the rest is the packet. A
- * refused packet leaves zeros. An accepted one encodes to a packet of the same length that decodes
- * to the same struct (text for people may have been cleaned on the way).
+ * Messages between our programs: a packet, which the decoder of its type reads. A refused packet
+ * leaves zeros. An accepted one encodes to a packet of the same length that decodes to the same
+ * struct (text for people may have been cleaned on the way).
  */
 
 #include <errno.h>
@@ -15,12 +15,6 @@
 #include "tests/fuzz/fuzz.h"
 
 static uint8_t packet[SBX_MSG_MAX];
-
-static void check(int fine)
-{
-	if (!fine)
-		abort();
-}
 
 static int is_zero(const void *p, size_t n)
 {
@@ -40,13 +34,13 @@ static int is_zero(const void *p, size_t n)
 		memset(&m, 0, sizeof(m)); /* what is past a list's count is not written */         \
 		memset(&again, 0, sizeof(again));                                                  \
 		if (sbx_msg_decode_##name(in, &m)) {                                               \
-			check(is_zero(&m, sizeof(m)));                                             \
+			CHECK(is_zero(&m, sizeof(m)));                                             \
 			return;                                                                    \
 		}                                                                                  \
 		n = sbx_msg_encode_##name(&m, packet, sizeof(packet));                             \
-		check(n == (ssize_t)in.n);                                                         \
-		check(sbx_msg_decode_##name(sbx_span(packet, in.n), &again) == 0);                 \
-		check(memcmp(&m, &again, sizeof(m)) == 0);                                         \
+		CHECK(n == (ssize_t)in.n);                                                         \
+		CHECK(sbx_msg_decode_##name(sbx_span(packet, in.n), &again) == 0);                 \
+		CHECK(memcmp(&m, &again, sizeof(m)) == 0);                                         \
 	}
 
 DEFINE_FUZZ(config, struct sbx_msg_config)
@@ -73,12 +67,17 @@ static void fuzz_exec(struct sbx_span in)
 	struct sbx_msg_exec m;
 
 	if (sbx_msg_decode_exec(in, &m)) {
-		check(is_zero(&m, sizeof(m)));
+		CHECK(is_zero(&m, sizeof(m)));
 		return;
 	}
-	check(m.text.p >= in.p && m.text.p + m.text.n == in.p + in.n);
-	check(sbx_msg_encode_exec(&m, packet, sizeof(packet)) == (ssize_t)in.n);
-	check(memcmp(packet, in.p, in.n) == 0);
+	CHECK(m.text.p >= in.p && m.text.p + m.text.n == in.p + in.n);
+	CHECK(sbx_msg_encode_exec(&m, packet, sizeof(packet)) == (ssize_t)in.n);
+	CHECK(memcmp(packet, in.p, in.n) == 0);
+}
+
+static void check_within(struct sbx_span s, struct sbx_span in)
+{
+	CHECK(s.n == 0 || (s.p >= in.p && s.p + s.n <= in.p + in.n));
 }
 
 static void fuzz_tls_flow(struct sbx_span in)
@@ -86,12 +85,14 @@ static void fuzz_tls_flow(struct sbx_span in)
 	struct sbx_msg_tls_flow m;
 
 	if (sbx_msg_decode_tls_flow(in, &m)) {
-		check(is_zero(&m, sizeof(m)));
+		CHECK(is_zero(&m, sizeof(m)));
 		return;
 	}
-	check(m.first.p >= in.p && m.first.p + m.first.n == in.p + in.n);
-	check(sbx_msg_encode_tls_flow(&m, packet, sizeof(packet)) == (ssize_t)in.n);
-	check(memcmp(packet, in.p, in.n) == 0);
+	check_within(m.first, in);
+	check_within(m.rule, in);
+	check_within(m.requests, in);
+	CHECK(sbx_msg_encode_tls_flow(&m, packet, sizeof(packet)) == (ssize_t)in.n);
+	CHECK(memcmp(packet, in.p, in.n) == 0);
 }
 
 static void fuzz_simple(struct sbx_span in)
@@ -100,25 +101,40 @@ static void fuzz_simple(struct sbx_span in)
 	uint32_t value;
 
 	if (sbx_msg_decode_simple(in, type, &value)) {
-		check(value == 0);
+		CHECK(value == 0);
 		return;
 	}
-	check(sbx_msg_encode_simple(type, value, packet, sizeof(packet)) == (ssize_t)in.n);
-	check(memcmp(packet, in.p, in.n) == 0);
+	CHECK(sbx_msg_encode_simple(type, value, packet, sizeof(packet)) == (ssize_t)in.n);
+	CHECK(memcmp(packet, in.p, in.n) == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static void (*const decoders[])(struct sbx_span) = {
-		fuzz_config,	  fuzz_event,	     fuzz_stats,      fuzz_probes, fuzz_verdicts,
-		fuzz_exec_failed, fuzz_stage_failed, fuzz_udp_socket, fuzz_simple,
-		fuzz_pins,	  fuzz_programs,     fuzz_tcp_socket, fuzz_tls_done,
-		fuzz_tls_flow,	  fuzz_policy_done,  fuzz_flow_list,  fuzz_ruleset,
-		fuzz_ruleset_done, fuzz_exec,	     fuzz_exec_signal, fuzz_exec_exit,
+	static void (*const decoders[SBX_N_MSG_TYPES])(struct sbx_span) = {
+		[SBX_MSG_CONFIG] = fuzz_config,
+		[SBX_MSG_EVENT] = fuzz_event,
+		[SBX_MSG_STATS] = fuzz_stats,
+		[SBX_MSG_PROBES] = fuzz_probes,
+		[SBX_MSG_VERDICTS] = fuzz_verdicts,
+		[SBX_MSG_EXEC_FAILED] = fuzz_exec_failed,
+		[SBX_MSG_STAGE_FAILED] = fuzz_stage_failed,
+		[SBX_MSG_UDP_SOCKET] = fuzz_udp_socket,
+		[SBX_MSG_TCP_SOCKET] = fuzz_tcp_socket,
+		[SBX_MSG_PINS] = fuzz_pins,
+		[SBX_MSG_PROGRAMS] = fuzz_programs,
+		[SBX_MSG_TLS_FLOW] = fuzz_tls_flow,
+		[SBX_MSG_TLS_DONE] = fuzz_tls_done,
+		[SBX_MSG_POLICY_DONE] = fuzz_policy_done,
+		[SBX_MSG_FLOW_LIST] = fuzz_flow_list,
+		[SBX_MSG_RULESET] = fuzz_ruleset,
+		[SBX_MSG_RULESET_DONE] = fuzz_ruleset_done,
+		[SBX_MSG_EXEC] = fuzz_exec,
+		[SBX_MSG_EXEC_SIGNAL] = fuzz_exec_signal,
+		[SBX_MSG_EXEC_EXIT] = fuzz_exec_exit,
 	};
+	struct sbx_span in = sbx_span(data, size);
+	enum sbx_msg_type type = sbx_msg_type(in);
 
-	if (size == 0)
-		return 0;
-	decoders[data[0] % (sizeof(decoders) / sizeof(decoders[0]))](sbx_span(data + 1, size - 1));
+	(decoders[type] ? decoders[type] : fuzz_simple)(in);
 	return 0;
 }
