@@ -12,9 +12,9 @@ import h2.config
 import h2.connection
 import h2.settings
 
-READ_ONLY, BROKEN, BARE, OPEN = 1, 2, 4, 8
+READ_ONLY, BROKEN, BARE, OPEN, SMALL = 1, 2, 4, 8, 16
 (CLIENT, SERVER, CLIENT_FRAME, SERVER_FRAME, CLIENT_END, SERVER_END, CLIENT_PAUSE, SERVER_PAUSE, CLIENT_RESET,
- SERVER_RESET, CLIENT_ZEROS, SERVER_ZEROS) = range(12)
+ SERVER_RESET, CLIENT_ZEROS, SERVER_ZEROS, CLIENT_LAST, SERVER_LAST, ROTATE, CUT) = range(16)
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 HOLDER = "sbx_secret_0123456789abcdef01"
 FOREIGN = "sbx_secret_0123456789abcdef02"
@@ -94,6 +94,14 @@ def http1_seeds():
     yield "early_answer", 0, piece(CLIENT, early) + piece(SERVER, ok)
     yield "reset", 0, piece(CLIENT, get) + bytes([CLIENT_RESET]) + piece(SERVER, ok)
     yield "server_reset", 0, piece(CLIENT, get) + bytes([SERVER_RESET])
+    yield "server_gone", 0, piece(CLIENT, get) + bytes([SERVER_RESET]) + piece(CLIENT, get) + piece(SERVER, ok)
+    yield "small", SMALL, piece(CLIENT, request("PUT / HTTP/1.1", "Content-Length: 1001", body=b"a" * 1001))
+    yield "last", 0, piece(CLIENT_LAST, get) + piece(SERVER_LAST, reply(200, body=VALUE.encode()))
+    yield "rotate", 0, piece(CLIENT, post) + bytes([ROTATE]) + piece(SERVER, leak) + piece(CLIENT, post) + piece(
+        SERVER, leak)
+    yield "cut", 0, piece(CLIENT, get) + bytes([CUT]) + piece(SERVER, ok)
+    yield "cut_download", 0, piece(CLIENT, get) + bytes([CLIENT_PAUSE]) + piece(
+        SERVER, reply(200, f"Content-Length: {600 * 1024}")) + zeros(SERVER_ZEROS, 600) + bytes([CUT])
     yield "server_end_idle", 0, piece(CLIENT, get) + piece(SERVER, ok) + bytes([SERVER_END]) + piece(CLIENT, get)
 
 
@@ -108,10 +116,12 @@ class Exchange:
         self.server = h2.connection.H2Connection(h2.config.H2Configuration(client_side=False, header_encoding="utf-8"))
         self.flags = flags
         self.steps = b""
+        if window:
+            # In the first SETTINGS: the server would acknowledge a second one, which sbx-tls did not send to it.
+            self.client.local_settings = h2.settings.Settings(client=True, initial_values={
+                h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: window})
         self.client.initiate_connection()
         self.server.initiate_connection()
-        if window:
-            self.client.update_settings({h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: window})
         self.flush()
 
     def frames(self, step, data):
@@ -261,6 +271,30 @@ def exchange_status_099(x):
     x.raw(piece(SERVER, b"\0\0\5\1\5\0\0\0\1" + b"\x08\x03099"))
 
 
+def exchange_last(x):
+    """The last frame and the end come together, from each side."""
+    stream = x.send()
+    x.server.send_headers(stream, [(":status", "204")], end_stream=True)
+    x.raw(piece(SERVER_LAST, x.server.data_to_send()))
+    x.client.send_headers(stream + 2, [(":method", "GET"), (":scheme", "https"), (":authority", "api.example"),
+                                       (":path", "/")], end_stream=True)
+    x.raw(piece(CLIENT_LAST, x.client.data_to_send()))
+
+
+def exchange_rotate(x):
+    stream = x.send("POST", "/", [("x-key", HOLDER)], [HOLDER.encode()])
+    x.raw([ROTATE])
+    x.answer(stream, fields=[("x-leak", VALUE)], body=[VALUE.encode()])
+    x.answer(x.send("POST", "/", [("x-key", HOLDER)], [HOLDER.encode()]), body=[VALUE.encode()])
+
+
+def exchange_cut(x):
+    x.answer(x.send(), body=[b"ok"])
+    x.send("POST", "/", body=[b"abc"], end=False)
+    x.raw([CUT])
+    x.raw(piece(SERVER, b"late"))
+
+
 def exchange_ping(x):
     x.client.ping(b"12345678")
     x.server.ping(b"12345678")
@@ -273,6 +307,18 @@ def exchange_ping(x):
     x.raw([CLIENT_END])
 
 
+def download(x):
+    """A client with a large window that stops reading: bytes wait for it. Then the flow is cut."""
+    x.client.increment_flow_control_window(1 << 24)
+    x.flush()
+    stream = x.send()
+    x.server.send_headers(stream, [(":status", "200")])
+    x.flush()
+    x.raw([CLIENT_PAUSE])
+    x.raw(zeros(SERVER_ZEROS, 400))
+    x.raw([CUT])
+
+
 def http2_seeds():
     for name, f in sorted(globals().items()):
         if not name.startswith("exchange_"):
@@ -281,6 +327,9 @@ def http2_seeds():
             x = Exchange(flags)
             f(x)
             yield name.removeprefix("exchange_") + suffix, flags, x.steps
+    x = Exchange(SMALL)
+    x.send("PUT", "/", body=[b"a" * 1001])
+    yield "small", SMALL, x.steps
     for name, flags in (("broken", BROKEN), ("open", OPEN), ("read_only", READ_ONLY)):
         x = Exchange(flags)
         exchange_secrets(x)
@@ -288,6 +337,9 @@ def http2_seeds():
     x = Exchange(window=16)
     exchange_secrets(x)
     yield "small_window", 0, x.steps
+    x = Exchange(window=1 << 24)
+    download(x)
+    yield "download", 0, x.steps
 
 
 def main():
