@@ -14,12 +14,6 @@
 #include "base/addr.h"
 #include "tests/fuzz/fuzz.h"
 
-static void check(int fine)
-{
-	if (!fine)
-		abort();
-}
-
 static void fuzz_text(const uint8_t *data, size_t size)
 {
 	char text[128], printed[SBX_ADDR_STR_MAX + 8], addr[SBX_ADDR_STR_MAX];
@@ -31,12 +25,12 @@ static void fuzz_text(const uint8_t *data, size_t size)
 	text[size] = '\0';
 	if (sbx_cidr_parse(text, &c))
 		return;
-	check(c.addr.family == 4 ? c.prefix <= 32 : c.prefix <= 128);
-	check(sbx_cidr_contains(&c, &c.addr));
+	CHECK(c.addr.family == 4 ? c.prefix <= 32 : c.prefix <= 128);
+	CHECK(sbx_cidr_contains(&c, &c.addr));
 	snprintf(printed, sizeof(printed), "%s/%u", sbx_addr_format(&c.addr, addr, sizeof(addr)),
 		 c.prefix);
-	check(sbx_cidr_parse(printed, &again) == 0);
-	check(sbx_addr_equal(&c.addr, &again.addr) && c.prefix == again.prefix);
+	CHECK(sbx_cidr_parse(printed, &again) == 0);
+	CHECK(sbx_addr_equal(&c.addr, &again.addr) && c.prefix == again.prefix);
 }
 
 static void fuzz_class(const uint8_t *data, size_t size)
@@ -53,13 +47,13 @@ static void fuzz_class(const uint8_t *data, size_t size)
 	if (size < 16)
 		return;
 	memcpy(a6.b, data, 16);
-	check((unsigned)sbx_addr_class(&a6) < SBX_ADDR_N_CLASSES);
+	CHECK((unsigned)sbx_addr_class(&a6) < SBX_ADDR_N_CLASSES);
 	u = sbx_addr_unmap(&a6);
-	check(sbx_addr_class(&u) == sbx_addr_class(&a6));
+	CHECK(sbx_addr_class(&u) == sbx_addr_class(&a6));
 	n = sbx_addr_embedded(&a6, in);
-	check(n <= SBX_ADDR_EMBEDDED_MAX);
+	CHECK(n <= SBX_ADDR_EMBEDDED_MAX);
 	for (size_t i = 0; i < n; i++)
-		check(in[i].family == 4 && (sbx_addr_class(&in[i]) == SBX_ADDR_PUBLIC ||
+		CHECK(in[i].family == 4 && (sbx_addr_class(&in[i]) == SBX_ADDR_PUBLIC ||
 					    sbx_addr_class(&a6) != SBX_ADDR_PUBLIC));
 	memcpy(a4.b, data, 4);
 	if (sbx_addr_class(&a4) == SBX_ADDR_PUBLIC)
@@ -67,7 +61,7 @@ static void fuzz_class(const uint8_t *data, size_t size)
 	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
 		memcpy(a6.b, prefixes[i], 12);
 		memcpy(a6.b + 12, a4.b, 4);
-		check(sbx_addr_class(&a6) != SBX_ADDR_PUBLIC);
+		CHECK(sbx_addr_class(&a6) != SBX_ADDR_PUBLIC);
 	}
 }
 

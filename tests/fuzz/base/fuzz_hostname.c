@@ -11,12 +11,6 @@
 #include "base/hostname.h"
 #include "tests/fuzz/fuzz.h"
 
-static void check(int fine)
-{
-	if (!fine)
-		abort();
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char name[SBX_HOSTNAME_MAX + 1], again[SBX_HOSTNAME_MAX + 1];
@@ -26,15 +20,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int r = sbx_hostname_normalise((const char *)data, size, name);
 
 	if (r) {
-		check(r >= SBX_HOSTNAME_E_EMPTY && r <= SBX_HOSTNAME_E_ADDRESS && !name[0]);
+		CHECK(r >= SBX_HOSTNAME_E_EMPTY && r <= SBX_HOSTNAME_E_ADDRESS && !name[0]);
 		return 0;
 	}
 	n = strlen(name);
-	check(n > 0 && n <= SBX_HOSTNAME_MAX && (n == size || n + 1 == size));
-	check(strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-_.") == n);
-	check(name[0] != '.' && name[n - 1] != '.' && !strstr(name, ".."));
-	check(sbx_hostname_normalise(name, n, again) == 0 && strcmp(name, again) == 0);
-	check(!inet_aton(name, &in) && inet_pton(AF_INET6, name, &in6) != 1);
-	check(sbx_hostname_in_domain(name, name));
+	CHECK(n > 0 && n <= SBX_HOSTNAME_MAX && (n == size || n + 1 == size));
+	CHECK(strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-_.") == n);
+	CHECK(name[0] != '.' && name[n - 1] != '.' && !strstr(name, ".."));
+	CHECK(sbx_hostname_normalise(name, n, again) == 0 && strcmp(name, again) == 0);
+	CHECK(!inet_aton(name, &in) && inet_pton(AF_INET6, name, &in6) != 1);
+	CHECK(sbx_hostname_in_domain(name, name));
 	return 0;
 }

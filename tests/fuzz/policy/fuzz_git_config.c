@@ -14,12 +14,6 @@
 
 static const char evil[] = "\n[core]\n\tfsmonitor = x\n";
 
-static void check(int fine)
-{
-	if (!fine)
-		abort();
-}
-
 static size_t count_lines(const uint8_t *data, size_t size)
 {
 	size_t n = 1;
@@ -36,9 +30,9 @@ static void check_what_follows(const uint8_t *data, size_t size)
 
 	memcpy(text, data, size);
 	memcpy(text + size, evil, sizeof(evil) - 1);
-	check(sbx_git_config_judge(sbx_span(text, size + sizeof(evil) - 1), &found) ==
+	CHECK(sbx_git_config_judge(sbx_span(text, size + sizeof(evil) - 1), &found) ==
 	      SBX_GIT_CONFIG_ACTS);
-	check(strcmp(found.key, "core.fsmonitor") == 0 &&
+	CHECK(strcmp(found.key, "core.fsmonitor") == 0 &&
 	      found.line == count_lines(data, size) + 2);
 }
 
@@ -50,10 +44,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size > TEXT_MAX)
 		return 0;
 	v = sbx_git_config_judge(sbx_span(data, size), &found);
-	check(v <= SBX_GIT_CONFIG_UNCLEAR && found.line <= count_lines(data, size));
-	check(memchr(found.key, '\0', sizeof(found.key)) &&
+	CHECK(v <= SBX_GIT_CONFIG_UNCLEAR && found.line <= count_lines(data, size));
+	CHECK(memchr(found.key, '\0', sizeof(found.key)) &&
 	      memchr(found.worktree, '\0', sizeof(found.worktree)));
-	check((v == SBX_GIT_CONFIG_ACTS) == (found.key[0] != '\0'));
+	CHECK((v == SBX_GIT_CONFIG_ACTS) == (found.key[0] != '\0'));
 	/* A backslash at the end makes the next line a part of the last one. */
 	if (v == SBX_GIT_CONFIG_HARMLESS && size > 0 && data[size - 1] != '\\')
 		check_what_follows(data, size);

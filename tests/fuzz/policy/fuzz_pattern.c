@@ -12,23 +12,17 @@
 #include "policy/profile/net_entry.h"
 #include "tests/fuzz/fuzz.h"
 
-static void check(int fine)
-{
-	if (!fine)
-		abort();
-}
-
 static void check_entry(const struct sbx_net_entry *e)
 {
 	char host[SBX_HOSTNAME_MAX + 1];
 
-	check(e->n_ports <= SBX_PORTS_MAX && (e->is_cidr || e->host));
+	CHECK(e->n_ports <= SBX_PORTS_MAX && (e->is_cidr || e->host));
 	for (size_t i = 0; i < e->n_ports; i++)
-		check(e->ports[i].first >= 1 && e->ports[i].first <= e->ports[i].last);
+		CHECK(e->ports[i].first >= 1 && e->ports[i].first <= e->ports[i].last);
 	if (e->is_cidr)
-		check(e->cidr.prefix <= (e->cidr.addr.family == 4 ? 32 : 128));
+		CHECK(e->cidr.prefix <= (e->cidr.addr.family == 4 ? 32 : 128));
 	else
-		check(sbx_hostname_normalise(e->host, strlen(e->host), host) == 0 &&
+		CHECK(sbx_hostname_normalise(e->host, strlen(e->host), host) == 0 &&
 		      strcmp(host, e->host) == 0);
 }
 
@@ -39,15 +33,15 @@ static void try_pattern(const char *text, bool deny)
 	int r = sbx_net_entry_parse(text, SBX_PATTERN_ANY, deny, &e, &err);
 
 	if (r != 0) {
-		check(r == SBX_PROFILE_E_INVALID && err.msg[0] && !e.text);
+		CHECK(r == SBX_PROFILE_E_INVALID && err.msg[0] && !e.text);
 		return;
 	}
 	check_entry(&e);
-	check(sbx_net_entry_parse(e.text, SBX_PATTERN_ANY, deny, &again, NULL) == 0);
-	check(strcmp(e.text, again.text) == 0 && e.is_cidr == again.is_cidr &&
+	CHECK(sbx_net_entry_parse(e.text, SBX_PATTERN_ANY, deny, &again, NULL) == 0);
+	CHECK(strcmp(e.text, again.text) == 0 && e.is_cidr == again.is_cidr &&
 	      e.proto == again.proto && e.proto_set == again.proto_set &&
 	      e.n_ports == again.n_ports && e.wildcard == again.wildcard);
-	check(memcmp(e.ports, again.ports, e.n_ports * sizeof(e.ports[0])) == 0);
+	CHECK(memcmp(e.ports, again.ports, e.n_ports * sizeof(e.ports[0])) == 0);
 	sbx_net_entry_fini(&e);
 	sbx_net_entry_fini(&again);
 }
@@ -59,13 +53,13 @@ static void try_endpoint(const char *text)
 	struct sbx_err err = { 0 };
 
 	if (sbx_endpoint_parse(text, &e, &err) != 0) {
-		check(err.msg[0]);
+		CHECK(err.msg[0]);
 		return;
 	}
 	sbx_endpoint_format(&e, buf, sizeof(buf));
-	check(sbx_endpoint_parse(buf, &again, NULL) == 0);
-	check(strcmp(sbx_endpoint_format(&again, buf_again, sizeof(buf_again)), buf) == 0);
-	check(e.port == again.port && e.is_addr == again.is_addr && e.proto == again.proto);
+	CHECK(sbx_endpoint_parse(buf, &again, NULL) == 0);
+	CHECK(strcmp(sbx_endpoint_format(&again, buf_again, sizeof(buf_again)), buf) == 0);
+	CHECK(e.port == again.port && e.is_addr == again.is_addr && e.proto == again.proto);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -11,12 +11,6 @@
 #include "policy/decide/policy.h"
 #include "tests/fuzz/fuzz.h"
 
-static void check(int fine)
-{
-	if (!fine)
-		abort();
-}
-
 /* Everything that explains. */
 static void answer(const struct sbx_policy *p, const struct sbx_policy_asked *asked,
 		   const struct sbx_verdict *v)
@@ -28,10 +22,10 @@ static void answer(const struct sbx_policy *p, const struct sbx_policy_asked *as
 
 	n = asked->name ? sbx_policy_matches_name(p, asked->name, asked->proto, asked->port, m, 8) :
 			  sbx_policy_matches_addr(p, asked->addr, asked->proto, asked->port, m, 8);
-	check(n <= 9);
+	CHECK(n <= 9);
 	for (size_t i = 0; i < n && i < 8; i++)
-		check(sbx_policy_entry(p, m[i], &e) && e.layer <= SBX_LAYER_ADMIT);
-	check(sbx_policy_changes(p, asked, v, changes) <= SBX_CHANGES_MAX);
+		CHECK(sbx_policy_entry(p, m[i], &e) && e.layer <= SBX_LAYER_ADMIT);
+	CHECK(sbx_policy_changes(p, asked, v, changes) <= SBX_CHANGES_MAX);
 }
 
 static void ask(const struct sbx_policy *p)
@@ -53,11 +47,11 @@ static void ask(const struct sbx_policy *p)
 
 	sbx_policy_carries_udp(p);
 	for (uint32_t i = 0; sbx_policy_entry(p, i, &e); i++)
-		check(strlen(e.origin) < sizeof(e.origin));
+		CHECK(strlen(e.origin) < sizeof(e.origin));
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		for (int port = 0; port <= 443; port += 443) {
 			v = sbx_policy_decide_name(p, names[i], SBX_PROTO_TCP, (uint16_t)port);
-			check(v.action <= SBX_ALLOW && v.check < SBX_N_CHECKS);
+			CHECK(v.action <= SBX_ALLOW && v.check < SBX_N_CHECKS);
 			sbx_policy_explain(p, &v, names[i], buf, sizeof(buf));
 			answer(p,
 			       &(struct sbx_policy_asked){ .name = names[i],
@@ -65,23 +59,23 @@ static void ask(const struct sbx_policy *p)
 			       &v);
 		}
 		sbx_policy_terminates(p, names[i]);
-		check(i > 0 || sbx_policy_name_ports(p, names[i], ports, 4) <= 5);
+		CHECK(i > 0 || sbx_policy_name_ports(p, names[i], ports, 4) <= 5);
 	}
 	for (size_t i = 0; i < sizeof(addrs) / sizeof(*addrs); i++) {
 		v = sbx_policy_decide_addr(p, &addrs[i], SBX_PROTO_UDP, 53);
-		check(v.action <= SBX_ALLOW && v.check < SBX_N_CHECKS);
+		CHECK(v.action <= SBX_ALLOW && v.check < SBX_N_CHECKS);
 		answer(p,
 		       &(struct sbx_policy_asked){
 			       .addr = &addrs[i], .proto = SBX_PROTO_UDP, .port = 53 },
 		       &v);
 		v = sbx_policy_decide_resolved(p, &addrs[i], SBX_PROTO_TCP, 443, true);
-		check(v.action <= SBX_ALLOW);
+		CHECK(v.action <= SBX_ALLOW);
 		sbx_policy_explain(p, &v, "an address", buf, sizeof(buf));
 	}
 	/* Metadata is refused whatever a blob says. */
-	check(sbx_policy_decide_addr(p, &addrs[1], SBX_PROTO_TCP, 80).action == SBX_DENY);
+	CHECK(sbx_policy_decide_addr(p, &addrs[1], SBX_PROTO_TCP, 80).action == SBX_DENY);
 	for (size_t i = 0; sbx_policy_cidr_at(p, i, &c); i++)
-		check(c.port_first >= 1 && c.port_first <= c.port_last);
+		CHECK(c.port_first >= 1 && c.port_first <= c.port_last);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -95,7 +89,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	memcpy(copy, data, size);
 	r = sbx_policy_load(sbx_span(copy, size), &p);
-	check(r == 0 ? p != NULL : r == -EBADMSG);
+	CHECK(r == 0 ? p != NULL : r == -EBADMSG);
 	if (p)
 		ask(p);
 	sbx_policy_free(p);

@@ -14,19 +14,13 @@
 #include "policy/profile/settle.h"
 #include "tests/fuzz/fuzz.h"
 
-static void check(int fine)
-{
-	if (!fine)
-		abort();
-}
-
 /* The input again, under another name each time: chains end at their bound. */
 static char *load(void *userdata, const char *name, size_t *ret_n, char *ret_file, size_t n_file)
 {
 	const struct sbx_span *in = userdata;
 	char *copy = malloc(in->n + 1);
 
-	check(strlen(name) <= 64);
+	CHECK(strlen(name) <= 64);
 	if (!copy)
 		return NULL;
 	memcpy(copy, in->p, in->n);
@@ -37,9 +31,9 @@ static char *load(void *userdata, const char *name, size_t *ret_n, char *ret_fil
 
 static void check_errors(int r, const struct sbx_err_list *errs)
 {
-	check((r == SBX_PROFILE_E_INVALID) == (errs->n > 0));
+	CHECK((r == SBX_PROFILE_E_INVALID) == (errs->n > 0));
 	for (size_t i = 0; i < errs->n; i++)
-		check(errs->v[i].msg[0] && errs->v[i].line >= 0);
+		CHECK(errs->v[i].msg[0] && errs->v[i].line >= 0);
 }
 
 static void check_policy(struct sbx_profile *p, const struct sbx_system_policy *s)
@@ -52,13 +46,13 @@ static void check_policy(struct sbx_profile *p, const struct sbx_system_policy *
 
 	/* Entries may contradict each other. */
 	if (sbx_profile_settle_secrets(p, &err) != 0) {
-		check(err.msg[0] != 0);
+		CHECK(err.msg[0] != 0);
 		return;
 	}
-	check(sbx_policy_compile(&(struct sbx_policy_input){ .profile = p, .system = s }, &blob,
+	CHECK(sbx_policy_compile(&(struct sbx_policy_input){ .profile = p, .system = s }, &blob,
 				 &n) == 0);
-	check(sbx_policy_load(sbx_span(blob, n), &policy) == 0);
-	check(sbx_policy_decide_name(policy, "www.ipinfo.io", SBX_PROTO_TCP, 443).action ==
+	CHECK(sbx_policy_load(sbx_span(blob, n), &policy) == 0);
+	CHECK(sbx_policy_decide_name(policy, "www.ipinfo.io", SBX_PROTO_TCP, 443).action ==
 	      SBX_DENY);
 	for (size_t i = 0; i < p->network.allow.n; i++) {
 		const struct sbx_net_entry *e = &p->network.allow.v[i];
@@ -70,7 +64,7 @@ static void check_policy(struct sbx_profile *p, const struct sbx_system_policy *
 			sbx_policy_decide_addr(policy, &e->cidr.addr, e->proto, 443);
 	}
 	for (size_t i = 0; sbx_policy_cidr_at(policy, i, &c); i++)
-		check(c.port_first >= 1 && c.port_first <= c.port_last);
+		CHECK(c.port_first >= 1 && c.port_first <= c.port_last);
 	sbx_policy_free(policy);
 	free(blob);
 }
@@ -81,13 +75,13 @@ static void check_profile(const struct sbx_profile *p)
 	static struct sbx_err_list errs;
 	struct sbx_profile *q = NULL;
 
-	check(text != NULL);
+	CHECK(text != NULL);
 	memset(&errs, 0, sizeof(errs));
 	/* Merged lists of a chain may print longer than one file may be. */
 	if (strlen(text) <= 256 * 1024) {
-		check(sbx_profile_parse(sbx_span_str(text), "printed", NULL, NULL, &errs, &q) == 0);
+		CHECK(sbx_profile_parse(sbx_span_str(text), "printed", NULL, NULL, &errs, &q) == 0);
 		again = sbx_profile_print(q);
-		check(again && strcmp(text, again) == 0);
+		CHECK(again && strcmp(text, again) == 0);
 		free(again);
 		sbx_profile_free(q);
 	}

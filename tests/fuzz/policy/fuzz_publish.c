@@ -11,12 +11,6 @@
 #include "policy/profile/publish.h"
 #include "tests/fuzz/fuzz.h"
 
-static void check(int fine)
-{
-	if (!fine)
-		abort();
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char where[SBX_PUBLISH_STR_MAX], text[SBX_PUBLISH_STR_MAX + 8],
@@ -26,15 +20,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int r = copy ? sbx_publish_parse(copy, &p, &err) : SBX_PROFILE_E_INVALID;
 
 	if (r != 0) {
-		check(!copy || (r == SBX_PROFILE_E_INVALID && err.msg[0] && p.inside == 0));
+		CHECK(!copy || (r == SBX_PROFILE_E_INVALID && err.msg[0] && p.inside == 0));
 	} else {
-		check(p.inside != 0 && (p.addr.family == 4 || p.addr.family == 6));
+		CHECK(p.inside != 0 && (p.addr.family == 4 || p.addr.family == 6));
 		snprintf(text, sizeof(text), "%s:%u", sbx_publish_format(&p, where, sizeof(where)),
 			 p.inside);
-		check(sbx_publish_parse(text, &again, NULL) == 0);
-		check(sbx_addr_equal(&p.addr, &again.addr) && p.port == again.port &&
+		CHECK(sbx_publish_parse(text, &again, NULL) == 0);
+		CHECK(sbx_addr_equal(&p.addr, &again.addr) && p.port == again.port &&
 		      p.inside == again.inside);
-		check(sbx_publish_is_loopback(&p) == sbx_publish_is_loopback(&again));
+		CHECK(sbx_publish_is_loopback(&p) == sbx_publish_is_loopback(&again));
 	}
 	free(copy);
 	return 0;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* NFLOG datagrams: whatever the bytes, every packet reported is consistent. */
-#include <stdlib.h>
-
 #include "sys/net/net.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -9,18 +7,12 @@ static void judge(void *userdata, const struct sbx_nflog_packet *p)
 {
 	uint32_t *next_seq = userdata, before = *next_seq;
 
-	if (p->dst.family != 0 && p->dst.family != 4 && p->dst.family != 6)
-		abort();
-	if (p->dst.family != 0 && p->src.family != p->dst.family)
-		abort();
-	if ((p->proto == SBX_PROTO_TCP) != (p->l4proto == 6))
-		abort();
-	if (p->proto == SBX_PROTO_ICMP && (p->sport || p->dport))
-		abort();
-	if (p->dport != 0 && p->dst.family == 0)
-		abort();
-	if (sbx_nflog_lost(next_seq, p) != (p->has_seq ? p->seq - before : 0))
-		abort();
+	CHECK(p->dst.family == 0 || p->dst.family == 4 || p->dst.family == 6);
+	CHECK(p->dst.family == 0 || p->src.family == p->dst.family);
+	CHECK((p->proto == SBX_PROTO_TCP) == (p->l4proto == 6));
+	CHECK(p->proto != SBX_PROTO_ICMP || (p->sport == 0 && p->dport == 0));
+	CHECK(p->dport == 0 || p->dst.family != 0);
+	CHECK(sbx_nflog_lost(next_seq, p) == (p->has_seq ? p->seq - before : 0));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
