@@ -173,13 +173,24 @@ static bool can_be_allowed(const struct sbx_event *e, const char *entry)
 	return ok;
 }
 
+static void say_allow(const struct sbx_event *e, char out[SBX_REFUSAL_ALLOW_MAX])
+{
+	bool web = e->name[0] && e->proto == SBX_PROTO_TCP &&
+		   e->reason == SBX_REASON_DEFAULT_DENY &&
+		   (e->port == 443 || e->port == 80); /* the ports of an entry without ports */
+
+	if (web)
+		sbx_text_cut(out, SBX_REFUSAL_ALLOW_MAX, "%s", e->name);
+	else
+		say_where(e, out, SBX_REFUSAL_ALLOW_MAX);
+	if (!can_be_allowed(e, out))
+		out[0] = '\0';
+}
+
 void sbx_refusals_at(const struct sbx_refusals *list, size_t i, const char *profile,
 		     struct sbx_refusal *ret_refusal)
 {
 	const struct sbx_event *e = &list->v[i].e;
-	bool web = e->name[0] && e->proto == SBX_PROTO_TCP &&
-		   e->reason == SBX_REASON_DEFAULT_DENY &&
-		   (e->port == 443 || e->port == 80); /* the ports of an entry without ports */
 
 	ret_refusal->event = e;
 	ret_refusal->failed = sbx_reason_is_failure((enum sbx_reason)e->reason);
@@ -187,10 +198,32 @@ void sbx_refusals_at(const struct sbx_refusals *list, size_t i, const char *prof
 	sbx_text_cut(ret_refusal->request, sizeof(ret_refusal->request), "%s%s", e->request,
 		     list->v[i].has_others ? " and others" : "");
 	say_why(e, profile, ret_refusal->why, sizeof(ret_refusal->why));
-	sbx_text_cut(ret_refusal->allow, sizeof(ret_refusal->allow), "%s",
-		     web ? e->name : ret_refusal->where);
-	if (!can_be_allowed(e, ret_refusal->allow))
-		ret_refusal->allow[0] = '\0';
+	say_allow(e, ret_refusal->allow);
+}
+
+static enum sbx_proto proto_of(const char *word)
+{
+	int i = 0;
+
+	while (word && i < SBX_N_PROTOS && strcmp(word, sbx_proto_str((enum sbx_proto)i)) != 0)
+		i++;
+	return word && i < SBX_N_PROTOS ? (enum sbx_proto)i : SBX_PROTO_TCP;
+}
+
+void sbx_refusal_row_allow(const struct sbx_store_denies_row *d, char out[SBX_REFUSAL_ALLOW_MAX])
+{
+	struct sbx_event e = { .action = SBX_DENY, .count = 1 };
+
+	out[0] = '\0';
+	e.reason = (uint8_t)sbx_reason_find(d->last_reason);
+	if (d->last_ip && sbx_addr_parse(d->last_ip, &e.addr) != 0)
+		return;
+	if (sbx_text_copy(e.name, sizeof(e.name), d->last_name ? d->last_name : "") != 0)
+		return;
+	e.port = d->last_port > 0 && d->last_port < 65536 ? (uint16_t)d->last_port : 0;
+	/* a question has no port: 53 is the resolver's */
+	e.proto = e.port == 0 ? SBX_PROTO_DNS : proto_of(d->last_protocol);
+	say_allow(&e, out);
 }
 
 /* Only an IPv6 address has characters that a shell treats specially. */

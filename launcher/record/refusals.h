@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/event.h"
+#include "store/store_list.h"
 
 /*
  * The different refusals of a run, each with its count, for people: on stderr at the end, in the
@@ -31,13 +32,15 @@ size_t sbx_refusals_n(const struct sbx_refusals *list);
 /* The number of refusals that did not fit and are only counted. */
 uint64_t sbx_refusals_n_others(const struct sbx_refusals *list);
 
+#define SBX_REFUSAL_ALLOW_MAX 320
+
 struct sbx_refusal {
 	const struct sbx_event *event; /* borrowed */
 	bool failed;	/* nothing was refused: the server or the network outside failed */
 	char where[320]; /* "example.org:443" */
 	char request[320]; /* "PUT /p", to a terminated host; "" for others */
 	char why[1024];	 /* "not in profile 'default'" */
-	char allow[320]; /* the value of --allow that would admit it; "" if none would */
+	char allow[SBX_REFUSAL_ALLOW_MAX]; /* of --allow, and would admit it; "": nothing would */
 };
 /* @i < sbx_refusals_n(). @profile: the profile as the caller named it. */
 void sbx_refusals_at(const struct sbx_refusals *list, size_t i, const char *profile,
@@ -47,5 +50,9 @@ void sbx_refusals_at(const struct sbx_refusals *list, size_t i, const char *prof
  * @buf. */
 #define SBX_REFUSAL_LINE_MAX 2048
 const char *sbx_refusal_line(const struct sbx_refusal *r, char *buf, size_t n_buf);
+
+/* PURE. The entry that would admit the newest refusal of row @d of the database, as --allow takes
+ * it; "" if none would. */
+void sbx_refusal_row_allow(const struct sbx_store_denies_row *d, char out[SBX_REFUSAL_ALLOW_MAX]);
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/reason.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 
@@ -69,4 +70,13 @@ bool sbx_reason_is_failure(enum sbx_reason r)
 {
 	return r == SBX_REASON_RESOLVE_FAILED || r == SBX_REASON_CONNECT_FAILED ||
 	       r == SBX_REASON_PROXY_FAILED || r == SBX_REASON_RESOURCE;
+}
+
+enum sbx_reason sbx_reason_find(const char *word)
+{
+	int i = 0;
+
+	while (word && i < SBX_N_REASONS && strcmp(word, sbx_reason_str((enum sbx_reason)i)) != 0)
+		i++;
+	return word && i < SBX_N_REASONS ? (enum sbx_reason)i : SBX_REASON_UNKNOWN;
 }

@@ -106,6 +106,8 @@ const char *sbx_proto_str(enum sbx_proto p);     /* "tcp", ... */
 const char *sbx_check_str(enum sbx_check c);     /* "none", "tls", "http" */
 const char *sbx_reason_str(enum sbx_reason r);   /* the word */
 const char *sbx_reason_help(enum sbx_reason r);  /* the sentence */
+/* The reason that has this word. SBX_REASON_UNKNOWN: none has it, or @word is NULL. */
+enum sbx_reason sbx_reason_find(const char *word);
 /* Nothing was refused: a server or the network outside failed, or this host lacks a resource. */
 bool sbx_reason_is_failure(enum sbx_reason r);
 

@@ -292,6 +292,29 @@ def test_refusals_added_up(sbx):
             s.ask("GET", "/denials?" + bad, status=400)
 
 
+def test_the_entry_that_would_allow_a_refusal(sbx):
+    """As sbxctl denies prints it; none lifts a floor, an air gap or a deny entry."""
+    db = made(sbx)
+    for n, (name, ip, port, protocol, reason) in enumerate((
+            ("web.test", "192.0.2.1", 443, "tcp", "default_deny"), ("port.test", "192.0.2.2", 8443, "tcp", "port"),
+            ("asked.test", None, 53, "dns", "default_deny"), ("quic.test", "192.0.2.3", 443, "udp", "default_deny"),
+            (None, "2001:db8::7", 80, "tcp", "literal_address"), (None, "10.0.0.7", 80, "tcp", "literal_address"),
+            ("ipinfo.io", "192.0.2.4", 443, "tcp", "floor"), ("cut.test", "192.0.2.5", 443, "tcp", "air_gap"),
+            ("denied.test", "192.0.2.6", 443, "tcp", "list_deny"), ("a b';\x1b", "192.0.2.7", 443, "tcp", "default_deny"))):
+        db.execute("INSERT INTO sandbox_egress_event (sandbox_id, ts, action, protocol, remote_ip, remote_port, fqdn_pinned, reason, "
+                   "raw_pkts) VALUES (?, strftime('%Y-%m-%dT%H:%M:00.', 'now') || ?, 'deny', ?, ?, ?, ?, ?, 1)",
+                   (ID, f"{n:03}Z", protocol, ip, port, name, reason))
+    by_name = {"web.test": "web.test", "port.test": "port.test:8443", "asked.test": "asked.test", "quic.test": "quic.test:443/udp",
+               "ipinfo.io": None, "cut.test": None, "denied.test": None, "a b';\x1b": None}
+    by_ip = {"192.0.2.1": "web.test", "2001:db8::7": "[2001:db8::7]:80", "10.0.0.7": None, "192.0.2.4": None, None: "asked.test"}
+    with service(sbx) as s:
+        for by, word, wanted in ("name", "name", by_name), ("ip", "address", by_ip):
+            items = {i["key"]: i["allow"] for i in s.get(f"/denials?by={by}&window=3650d")["items"]}
+            assert {k: items[k] for k in wanted} == wanted
+            said = json.loads(sbx.run(["denies", "--json", "--by", word], [], program="bin/sbxctl").out)["denies"]
+            assert {k: v for k, v in items.items() if k in wanted} == {d["key"]: d["allow"] for d in said if d["key"] in wanted}
+
+
 def test_a_large_database(sbx):
     """The newest events are counted first, then all, and the number of the others is told meanwhile."""
     db = made(sbx)

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/addr.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "ctl/data/data.h"
@@ -71,54 +70,12 @@ static void list_fini(struct list *l)
 	sbx_list_fini(&l->rows);
 }
 
-static enum sbx_reason reason_of(const char *word)
-{
-	int i = 0;
-
-	while (i < SBX_N_REASONS && strcmp(word, sbx_reason_str((enum sbx_reason)i)) != 0)
-		i++;
-	return i < SBX_N_REASONS ? (enum sbx_reason)i : SBX_REASON_UNKNOWN;
-}
-
-static enum sbx_proto proto_of(const char *word)
-{
-	int i = 0;
-
-	while (word && i < SBX_N_PROTOS && strcmp(word, sbx_proto_str((enum sbx_proto)i)) != 0)
-		i++;
-	return word && i < SBX_N_PROTOS ? (enum sbx_proto)i : SBX_PROTO_TCP;
-}
-
-/* The entry that would allow the newest of the refusals; "" if none would. */
-static void entry_of(const struct sbx_store_denies_row *d, char *buf, size_t n_buf)
-{
-	struct sbx_event event = { .action = SBX_DENY, .count = 1 };
-	struct sbx_refusals *list = NULL;
-	struct sbx_refusal refusal;
-
-	sbx_text_cut(buf, n_buf, "%s", "");
-	event.reason = (uint8_t)reason_of(d->last_reason ? d->last_reason : "");
-	if (d->last_ip && sbx_addr_parse(d->last_ip, &event.addr) != 0)
-		return;
-	if (sbx_text_copy(event.name, sizeof(event.name), d->last_name ? d->last_name : "") != 0)
-		return;
-	event.port = d->last_port > 0 && d->last_port < 65536 ? (uint16_t)d->last_port : 0;
-	/* a question has no port: 53 is the resolver's */
-	event.proto = event.port == 0 ? SBX_PROTO_DNS : proto_of(d->last_protocol);
-	sbx_refusals_add(&list, &event);
-	if (sbx_refusals_n(list) == 1) {
-		sbx_refusals_at(list, 0, "default", &refusal);
-		sbx_text_cut(buf, n_buf, "%s", refusal.allow);
-	}
-	sbx_refusals_free(list);
-}
-
 /* The remedy for a refusal. "" if there is none. */
 static void remedy_of(const struct list *list, const struct sbx_store_denies_row *d,
 		      const char *entry, char *buf, size_t n_buf)
 {
 	const struct values *v = list->rows.ctl->values;
-	enum sbx_reason reason = reason_of(d->last_reason ? d->last_reason : "");
+	enum sbx_reason reason = sbx_reason_find(d->last_reason);
 	const char *text = reason == SBX_REASON_AIR_GAP ?
 				   "--no-air-gap (nothing lifts mode offline)" :
 				   sbx_policy_remedy(reason);
@@ -140,10 +97,10 @@ static int add(const struct sbx_store_denies_row *d, void *userdata)
 {
 	struct list *list = userdata;
 	struct sbx_table *table = list->rows.table;
-	char entry[512], remedy[1024], age[SBX_FORM_MAX];
+	char entry[SBX_REFUSAL_ALLOW_MAX], remedy[1024], age[SBX_FORM_MAX];
 	int64_t last_ms;
 
-	entry_of(d, entry, sizeof(entry));
+	sbx_refusal_row_allow(d, entry);
 	remedy_of(list, d, entry, remedy, sizeof(remedy));
 	if (list->rows.json) {
 		json_t *o =

@@ -118,19 +118,19 @@ bool sbx_access_is_own(const struct sbx_access *a, uid_t uid)
 	return uid == 0 || uid == a->uid;
 }
 
-__attribute__((format(printf, 4, 5))) static int refuse(struct sbx_refusal *ret, int status,
+__attribute__((format(printf, 4, 5))) static int refuse(struct sbx_access_refusal *ret, int status,
 							const char *code, const char *fmt, ...)
 {
 	va_list ap;
 
-	*ret = (struct sbx_refusal){ .status = status, .code = code };
+	*ret = (struct sbx_access_refusal){ .status = status, .code = code };
 	va_start(ap, fmt);
 	sbx_err_vset(&ret->err, fmt, ap);
 	va_end(ap);
 	return SBX_ACCESS_E_REFUSED;
 }
 
-static int too_often(struct sbx_refusal *ret, uint32_t wait_ms, const char *what)
+static int too_often(struct sbx_access_refusal *ret, uint32_t wait_ms, const char *what)
 {
 	refuse(ret, 429, "too_many", "%s: try again in %u s", what, wait_ms / 1000 + 1);
 	ret->retry_s = wait_ms / 1000 + 1;
@@ -155,14 +155,15 @@ static void name_address(const struct sbx_caller *c, char *out, size_t n_out)
 	sbx_addr_format(&net, out, n_out);
 }
 
-static int take(struct sbx_access *a, const char *key, struct sbx_refusal *ret)
+static int take(struct sbx_access *a, const char *key, struct sbx_access_refusal *ret)
 {
 	uint32_t wait = sbx_rates_take(a->rates, key, &limit, now_ms());
 
 	return wait ? too_often(ret, wait, "too many requests") : 0;
 }
 
-static int take_address(struct sbx_access *a, const struct sbx_caller *c, struct sbx_refusal *ret)
+static int take_address(struct sbx_access *a, const struct sbx_caller *c,
+			struct sbx_access_refusal *ret)
 {
 	char key[SBX_ADDR_STR_MAX];
 
@@ -173,7 +174,8 @@ static int take_address(struct sbx_access *a, const struct sbx_caller *c, struct
 }
 
 /* Wrong credentials: refuses with @ret as it is, or with 429. */
-static int refuse_wrong(struct sbx_access *a, const struct sbx_caller *c, struct sbx_refusal *ret)
+static int refuse_wrong(struct sbx_access *a, const struct sbx_caller *c,
+			struct sbx_access_refusal *ret)
 {
 	char key[SBX_ADDR_STR_MAX];
 	uint32_t wait;
@@ -209,7 +211,7 @@ static bool is_our_host(const struct sbx_access *a, const struct sbx_caller *c,
 }
 
 static int judge_origin(const struct sbx_access *a, const struct sbx_caller *c,
-			const struct sbx_authority *host, struct sbx_refusal *ret)
+			const struct sbx_authority *host, struct sbx_access_refusal *ret)
 {
 	struct sbx_origin origin;
 
@@ -225,7 +227,7 @@ static int judge_origin(const struct sbx_access *a, const struct sbx_caller *c,
 }
 
 static int admit_tcp(const struct sbx_access *a, const struct sbx_caller *c,
-		     struct sbx_refusal *ret)
+		     struct sbx_access_refusal *ret)
 {
 	struct sbx_authority host;
 
@@ -236,7 +238,8 @@ static int admit_tcp(const struct sbx_access *a, const struct sbx_caller *c,
 	return judge_origin(a, c, &host, ret);
 }
 
-int sbx_access_admit(struct sbx_access *a, const struct sbx_caller *c, struct sbx_refusal *ret)
+int sbx_access_admit(struct sbx_access *a, const struct sbx_caller *c,
+		     struct sbx_access_refusal *ret)
 {
 	if (c->is_doubled)
 		return refuse(ret, 400, "invalid",
@@ -300,13 +303,13 @@ static int find_token(struct sbx_access *a, const char *hash, struct found *f, s
 	return sbx_store_token_find(a->store, hash, take_token, f, err);
 }
 
-static int store_failed(struct sbx_refusal *ret, const struct sbx_err *cause)
+static int store_failed(struct sbx_access_refusal *ret, const struct sbx_err *cause)
 {
 	return refuse(ret, 503, "database", "tokens cannot be read now: %s", cause->msg);
 }
 
 static int by_token(struct sbx_access *a, const struct sbx_caller *c, struct sbx_principal *p,
-		    struct sbx_refusal *ret)
+		    struct sbx_access_refusal *ret)
 {
 	char hash[SBX_SECRET_HASH_MAX];
 	struct sbx_err err = { 0 };
@@ -357,7 +360,7 @@ bool sbx_access_holds(struct sbx_access *a, const struct sbx_principal *p)
 }
 
 /* A cookie comes with requests that other sites make the browser send. */
-static int judge_cookie_use(const struct sbx_caller *c, struct sbx_refusal *ret)
+static int judge_cookie_use(const struct sbx_caller *c, struct sbx_access_refusal *ret)
 {
 	const char *site = c->browser.fetch_site;
 
@@ -371,7 +374,7 @@ static int judge_cookie_use(const struct sbx_caller *c, struct sbx_refusal *ret)
 
 /* Without a session that holds the caller is nobody, which is no error: the page says so. */
 static int by_cookie(struct sbx_access *a, const struct sbx_caller *c, struct sbx_principal *p,
-		     struct sbx_refusal *ret)
+		     struct sbx_access_refusal *ret)
 {
 	char name[COOKIE_MAX], cookie[SBX_SESSION_SECRET_MAX];
 	struct sbx_principal found;
@@ -401,7 +404,7 @@ static int by_cookie(struct sbx_access *a, const struct sbx_caller *c, struct sb
 }
 
 int sbx_access_identify(struct sbx_access *a, const struct sbx_caller *c, bool is_public,
-			struct sbx_principal *ret_principal, struct sbx_refusal *ret)
+			struct sbx_principal *ret_principal, struct sbx_access_refusal *ret)
 {
 	struct sbx_principal *p = ret_principal;
 	char key[SBX_RATE_KEY_MAX];
@@ -463,7 +466,7 @@ static bool leads_from_elsewhere(const struct sbx_browser *b)
 }
 
 int sbx_access_login(struct sbx_access *a, const char *code, const struct sbx_browser *b,
-		     char ret_header[SBX_ACCESS_COOKIE_MAX], struct sbx_refusal *ret)
+		     char ret_header[SBX_ACCESS_COOKIE_MAX], struct sbx_access_refusal *ret)
 {
 	char name[COOKIE_MAX], cookie[SBX_SESSION_SECRET_MAX];
 	int r;

@@ -56,7 +56,7 @@ struct sbx_caller {
 };
 
 /* Why a request is refused. */
-struct sbx_refusal {
+struct sbx_access_refusal {
 	int status;	  /* of HTTP */
 	const char *code; /* the problem's word */
 	unsigned retry_s; /* with 429 */
@@ -83,11 +83,12 @@ void sbx_access_listens(struct sbx_access *a, const struct sbx_addr *addr, uint1
 
 /* May this request be judged at all? Its process, Host and Origin. 0, or SBX_ACCESS_E_REFUSED. */
 enum { SBX_ACCESS_E_REFUSED = 1 };
-int sbx_access_admit(struct sbx_access *a, const struct sbx_caller *c, struct sbx_refusal *ret);
+int sbx_access_admit(struct sbx_access *a, const struct sbx_caller *c,
+		     struct sbx_access_refusal *ret);
 /* The principal of a request that was admitted. With @is_public its credentials do not matter, and
  * it has SBX_ROLE_NONE. 0, or SBX_ACCESS_E_REFUSED. */
 int sbx_access_identify(struct sbx_access *a, const struct sbx_caller *c, bool is_public,
-			struct sbx_principal *ret_principal, struct sbx_refusal *ret);
+			struct sbx_principal *ret_principal, struct sbx_access_refusal *ret);
 /* Do the credentials of @p still hold? For streams: false ends them. */
 bool sbx_access_holds(struct sbx_access *a, const struct sbx_principal *p);
 /* Is @uid one that is not limited (see is_own in principal.h)? */
@@ -101,7 +102,7 @@ int sbx_access_link(struct sbx_access *a, const struct sbx_principal *p,
 /* Uses a link. *ret_header is the Set-Cookie header's value. 0, or SBX_ACCESS_E_REFUSED. */
 #define SBX_ACCESS_COOKIE_MAX 192
 int sbx_access_login(struct sbx_access *a, const char *code, const struct sbx_browser *b,
-		     char ret_header[SBX_ACCESS_COOKIE_MAX], struct sbx_refusal *ret);
+		     char ret_header[SBX_ACCESS_COOKIE_MAX], struct sbx_access_refusal *ret);
 /* Ends the session of @p, if it has one. *ret_header takes the cookie away. */
 void sbx_access_logout(struct sbx_access *a, const struct sbx_principal *p,
 		       const struct sbx_browser *b, char ret_header[SBX_ACCESS_COOKIE_MAX]);

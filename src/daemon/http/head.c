@@ -55,7 +55,7 @@ static void describe_caller(const struct sbx_http_request *r, int method, struct
 	};
 }
 
-static void refuse_caller(struct sbx_call *call, const struct sbx_refusal *why)
+static void refuse_caller(struct sbx_call *call, const struct sbx_access_refusal *why)
 {
 	char seconds[16];
 
@@ -73,7 +73,7 @@ static bool judge_caller(struct sbx_http_request *r, const struct sbx_caller *ca
 {
 	struct sbx_call *call = &r->call;
 	enum sbx_role role = call->found.route->role, own;
-	struct sbx_refusal why;
+	struct sbx_access_refusal why;
 
 	if (sbx_access_identify(r->listener->http->o.access, caller, role == SBX_ROLE_NONE,
 				&call->principal, &why) != 0) {
@@ -195,7 +195,7 @@ bool sbx_request_head(struct sbx_http_request *r, const char *url, const char *m
 	const char *ambiguous = sbx_framing_is_ambiguous(r->connection, version);
 	int method = sbx_method_parse(method_name);
 	struct sbx_caller caller;
-	struct sbx_refusal why;
+	struct sbx_access_refusal why;
 
 	if (!sbx_request_connection(r)) { /* no memory for it */
 		sbx_reply_problem(call, MHD_HTTP_SERVICE_UNAVAILABLE, "busy", NULL, "try again");

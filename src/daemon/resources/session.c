@@ -53,7 +53,7 @@ void sbx_post_session_link(struct sbx_call *call)
 void sbx_get_login(struct sbx_call *call)
 {
 	char cookie[SBX_ACCESS_COOKIE_MAX];
-	struct sbx_refusal why;
+	struct sbx_access_refusal why;
 
 	if (sbx_access_login(call->daemon->access, sbx_call_text(call, "code"), &call->browser,
 			     cookie, &why) != 0) {

@@ -13,6 +13,7 @@
 #include "daemon/rows/recent.h"
 #include "daemon/rows/rows.h"
 #include "daemon/rows/scope.h"
+#include "launcher/record/refusals.h"
 #include "store/store_keep.h"
 #include "store/store_service.h"
 #include "sys/process/proc.h"
@@ -31,8 +32,10 @@ static enum sbx_store_denies_by by_of(const char *word)
 
 static int take_row(const struct sbx_store_denies_row *d, void *userdata)
 {
+	char allow[SBX_REFUSAL_ALLOW_MAX];
 	json_t *o = json_object();
 
+	sbx_refusal_row_allow(d, allow);
 	json_object_set_new(o, "key", sbx_print_text(d->key));
 	json_object_set_new(o, "count", json_integer(d->count));
 	json_object_set_new(o, "n_rows", json_integer(d->n_rows));
@@ -45,6 +48,7 @@ static int take_row(const struct sbx_store_denies_row *d, void *userdata)
 	json_object_set_new(o, "last_port", sbx_print_number(d->last_port));
 	json_object_set_new(o, "last_protocol", sbx_print_text(d->last_protocol));
 	json_object_set_new(o, "last_rule", sbx_print_text(d->last_rule));
+	json_object_set_new(o, "allow", sbx_print_text(allow[0] ? allow : NULL));
 	return json_array_append_new(userdata, o) == 0 ? 0 : -ENOMEM;
 }
 
