@@ -95,7 +95,7 @@ static void op_usage(void *userdata, struct sbx_control_request *rq)
 		.counts = &r->usage_counts,
 		.cgroup_fd = r->cgroup.dirs.command_fd,
 		.stage_pid = r->stage.pid,
-		.init_pid = r->stage.gone ? 0 : r->init.pid,
+		.root_fd = r->stage.root_fd,
 		.plan = r->plan,
 	};
 

@@ -156,6 +156,8 @@ static int on_mounts_checked(struct sbx_run *r)
 		return -1;
 	r->stage.mounts_checked = true;
 	r->stage.open_mount = packet.body.value;
+	r->stage.root_fd = packet.fds[0];
+	packet.n_fds = 0;
 	return 0;
 }
 
@@ -351,7 +353,7 @@ static const struct rule {
 	{ SBX_MSG_STAGE_FILLS, STAGE, true, TERMINATES, ANY_FDS, decode_simple, on_stage_fills },
 	{ SBX_MSG_STAGE_READY, STAGE, true, 0, ANY_FDS, decode_simple, on_stage_ready },
 	{ SBX_MSG_STAGE_FAILED, STAGE, false, 0, 0, decode_stage_failed, on_stage_failed },
-	{ SBX_MSG_MOUNTS_CHECKED, STAGE, true, HELLO, 0, decode_simple, on_mounts_checked },
+	{ SBX_MSG_MOUNTS_CHECKED, STAGE, true, HELLO, 1, decode_simple, on_mounts_checked },
 	{ SBX_MSG_SIGNAL, STAGE, false, 0, 0, decode_simple, on_stage_signal },
 	{ SBX_MSG_COMMAND_EXIT, STAGE, false, 0, 0, decode_simple, on_command_exit },
 	{ SBX_MSG_RULESET_DONE, STAGE, false, RELEASED, 0, decode_ruleset_done, on_ruleset_done },

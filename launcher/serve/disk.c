@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/text.h"
 
 #ifndef RESOLVE_CACHED
 #define RESOLVE_CACHED 0x20 /* Linux 5.12 */
@@ -37,16 +36,11 @@ static int used_at(int root, const char *dest, long type, int64_t *ret_bytes)
 	return 0;
 }
 
-int64_t sbx_disk_used(pid_t init, const struct sbx_plan *plan)
+int64_t sbx_disk_used(int root, const struct sbx_plan *plan)
 {
 	const struct sbx_mount_op *scratch = NULL;
-	SBX_AUTO_CLOSE int root = -1;
 	int64_t sum = 0, bytes;
-	char path[32];
 
-	sbx_text_fit(path, sizeof(path), "/proc/%d/root", (int)init);
-	if (init > 0)
-		root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
 		return -1;
 	for (size_t i = 0; i < plan->view.n_mounts; i++) {

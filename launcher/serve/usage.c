@@ -76,7 +76,7 @@ void sbx_serve_usage(struct sbx_control *c, struct sbx_live_run *live,
 	}
 	*a = (struct asker){ .c = c,
 			     .token = t,
-			     .disk_bytes = sbx_disk_used(facts->init_pid, facts->plan),
+			     .disk_bytes = sbx_disk_used(facts->root_fd, facts->plan),
 			     .n_denies = facts->counts->n_denies,
 			     .bytes_out = facts->counts->bytes_out,
 			     .bytes_in = facts->counts->bytes_in };

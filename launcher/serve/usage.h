@@ -23,7 +23,7 @@ struct sbx_usage_facts {
 	const struct sbx_usage_counts *counts; /* borrowed */
 	int cgroup_fd;	 /* the command's; -1: none, and then the processes are summed */
 	pid_t stage_pid; /* pid 1 of the sandbox; 0: there is none */
-	pid_t init_pid;	 /* pid 1 inside; 0: there is none */
+	int root_fd;	 /* the sandbox's root directory; -1: there is none */
 	const struct sbx_plan *plan; /* borrowed */
 };
 

@@ -42,7 +42,7 @@ _Static_assert(SBX_GRANTS_MAX <= SBX_CHANNEL_MAX_FDS, "all grants, if id-mapped,
 
 void sbx_stage_init(struct sbx_stage *s)
 {
-	s->fd = s->seccomp_fd = s->args_fd = -1;
+	s->fd = s->seccomp_fd = s->args_fd = s->root_fd = -1;
 	memset(s->sandbox_fds, -1, sizeof(s->sandbox_fds));
 	memset(s->fills, -1, sizeof(s->fills));
 }
@@ -316,4 +316,5 @@ void sbx_stage_end(struct sbx_stage *s)
 {
 	sbx_proc_end(&s->pid);
 	s->fd = sbx_fd_close(s->fd); /* after the kill: a bwrap that saw its end would complain */
+	s->root_fd = sbx_fd_close(s->root_fd); /* the last that holds the sandbox's mounts */
 }

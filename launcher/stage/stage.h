@@ -35,6 +35,7 @@ struct sbx_stage {
 	bool ready, gone, mounts_checked;
 	/* with mounts_checked: 0: every mount is locked; n: the plan's mount n - 1 is not */
 	uint32_t open_mount;
+	int root_fd; /* the sandbox's root directory, a path; -1: none */
 	struct sbx_msg_stage_failed failed; /* step "": it did not fail */
 };
 

@@ -327,10 +327,11 @@ static int build(struct sbx_stage_process *p, const struct sbx_tree *tree,
 }
 
 /* Waits until the launcher names the sandbox's init, checks the mounts that init sees, and answers:
- * 0, all are locked; or 1 + the index of a mount that is not. */
+ * 0, all are locked; or 1 + the index of a mount that is not; with the root directory of these
+ * mounts, which a launcher without CAP_SYS_PTRACE cannot open itself. */
 static int check_mounts(const struct sbx_stage_config *c, int channel, struct sbx_err *err)
 {
-	SBX_AUTO_CLOSE int init = -1;
+	SBX_AUTO_CLOSE int init = -1, root = -1;
 	uint8_t packet[64];
 	size_t len, n_fds, open_mount = 0;
 	uint32_t zero;
@@ -348,7 +349,7 @@ static int check_mounts(const struct sbx_stage_config *c, int channel, struct sb
 				 "the sandbox's init");
 		return -ESRCH;
 	}
-	e = sbx_overmounts_check_locked(c->mounts, c->n_mounts, init, &open_mount);
+	e = sbx_overmounts_check_locked(c->mounts, c->n_mounts, init, &open_mount, &root);
 	if (e == -ESTALE) {
 		sbx_err_set(err,
 			    "%s is not what it was when it was looked at: it was renamed or "
@@ -362,7 +363,7 @@ static int check_mounts(const struct sbx_stage_config *c, int channel, struct sb
 	}
 	n = sbx_msg_encode_simple(SBX_MSG_MOUNTS_CHECKED, e ? (uint32_t)open_mount + 1 : 0, packet,
 				  sizeof(packet));
-	e = n < 0 ? (int)n : sbx_channel_send(channel, packet, (size_t)n, NULL, 0);
+	e = n < 0 ? (int)n : sbx_channel_send(channel, packet, (size_t)n, &root, 1);
 	return e > 0 ? -EPIPE : e;
 }
 

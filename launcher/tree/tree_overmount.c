@@ -204,13 +204,16 @@ static int check_lock(const struct sbx_mount_op *op)
 }
 
 int sbx_overmounts_check_locked(const struct sbx_mount_op *ops, size_t n, int init,
-				size_t *ret_open)
+				size_t *ret_open, int *ret_root)
 {
 	SBX_AUTO_CLOSE int here = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC),
-			   fds = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
+			   fds = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC), root = -1;
 	int r = 0;
 
 	if (here < 0 || fds < 0 || setns(init, CLONE_NEWNS) < 0 || fchdir(fds) < 0)
+		return -errno;
+	root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
 		return -errno;
 	for (size_t i = 0; i < n && r == 0; i++) {
 		*ret_open = i;
@@ -219,5 +222,7 @@ int sbx_overmounts_check_locked(const struct sbx_mount_op *ops, size_t n, int in
 	}
 	if (setns(here, CLONE_NEWNS) < 0)
 		return -errno;
+	if (r >= 0)
+		*ret_root = sbx_fd_steal(&root);
 	return r;
 }

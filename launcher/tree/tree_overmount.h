@@ -20,8 +20,9 @@ void sbx_overmounts_fini(struct sbx_overmounts *c);
 /* Checks that every mount of @ops is locked, in the mount namespace of @init, a pidfd. 0: all are;
  * 1: ops[*ret_open] is not there, or could be removed and was; -ESTALE: the place of
  * ops[*ret_open] is another object than the plan found there, as something was renamed; -errno: the
- * check itself failed. The sandbox must end unless 0 is returned. */
+ * check itself failed. The sandbox must end unless 0 is returned. *ret_root with 0 and 1: the root
+ * directory of that namespace, a path. */
 int sbx_overmounts_check_locked(const struct sbx_mount_op *ops, size_t n, int init,
-				size_t *ret_open);
+				size_t *ret_open, int *ret_root);
 
 #endif

@@ -25,8 +25,9 @@
  *                        last)
  *   stage -> launcher    STAGE_UPPER (with the overlay's upper directory), STAGE_FILLS (with the
  *                        files of the trust store, to write), STAGE_READY (with the sandbox's
- *                        sockets), MOUNTS_CHECKED (in answer), STAGE_FAILED, RULESET_DONE (in
- *                        answer to RULESET), COMMAND_EXIT
+ *                        sockets), MOUNTS_CHECKED (in answer; with the sandbox's root
+ *                        directory), STAGE_FAILED, RULESET_DONE (in answer to RULESET),
+ *                        COMMAND_EXIT
  *   launcher -> stage    STAGE_CONFIG (the config is in shared memory,
  *                        launcher/stage/stage_config.h), CHECK_MOUNTS, SIGNAL, SIGNAL_ALL, PUBLISH,
  *                        WALL_TIME, RULESET (attach netns: the ruleset to put in the place of the

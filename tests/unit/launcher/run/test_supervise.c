@@ -592,10 +592,11 @@ static void test_mounts_checked(void **state)
 
 	say(f, INIT, SBX_MSG_INIT_HELLO, 0, 0);
 	is_fine(f);
-	say(f, STAGE, SBX_MSG_MOUNTS_CHECKED, N_MOUNTS, 0);
+	say(f, STAGE, SBX_MSG_MOUNTS_CHECKED, N_MOUNTS, 1);
 	is_fine(f);
 	assert_true(f->run.stage.mounts_checked && f->run.stage.open_mount == N_MOUNTS);
-	say(f, STAGE, SBX_MSG_MOUNTS_CHECKED, 0, 0);
+	assert_true(f->run.stage.root_fd >= 0);
+	say(f, STAGE, SBX_MSG_MOUNTS_CHECKED, 0, 1);
 	is_broken(f, STAGE);
 }
 
@@ -605,8 +606,19 @@ static void test_mounts_too_many(void **state)
 
 	say(f, INIT, SBX_MSG_INIT_HELLO, 0, 0);
 	is_fine(f);
-	say(f, STAGE, SBX_MSG_MOUNTS_CHECKED, N_MOUNTS + 1, 0);
+	say(f, STAGE, SBX_MSG_MOUNTS_CHECKED, N_MOUNTS + 1, 1);
 	is_broken(f, STAGE);
+}
+
+static void test_mounts_without_root(void **state)
+{
+	struct fixture *f = *state;
+
+	say(f, INIT, SBX_MSG_INIT_HELLO, 0, 0);
+	is_fine(f);
+	say(f, STAGE, SBX_MSG_MOUNTS_CHECKED, 0, 0);
+	is_broken(f, STAGE);
+	assert_int_equal(f->run.stage.root_fd, -1);
 }
 
 /* Without its number, which would then be one that was said before. */
@@ -618,14 +630,14 @@ static void test_mounts_cut(void **state)
 
 	say(f, INIT, SBX_MSG_INIT_HELLO, 0, 0);
 	is_fine(f);
-	send_bytes(f, STAGE, out, (size_t)n - 1, 0);
+	send_bytes(f, STAGE, out, (size_t)n - 1, 1);
 	is_broken(f, STAGE);
 	assert_false(f->run.stage.mounts_checked);
 }
 
 static void test_mounts_early(void **state)
 {
-	say(*state, STAGE, SBX_MSG_MOUNTS_CHECKED, 0, 0);
+	say(*state, STAGE, SBX_MSG_MOUNTS_CHECKED, 0, 1);
 	is_broken(*state, STAGE);
 }
 
@@ -807,6 +819,7 @@ int main(void)
 		TEST(test_verdicts_first),
 		TEST(test_mounts_checked),
 		TEST(test_mounts_too_many),
+		TEST(test_mounts_without_root),
 		TEST(test_mounts_early),
 		TEST(test_ready_twice),
 		TEST(test_release_early),
