@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /* Profiles and system policies: any text is refused with a reason, or becomes a profile whose
- * printed form is the same profile and whose policy loads. A profile extends itself once, through
- * the loader. */
+ * printed form is the same profile and whose policy loads. The files of an input follow each other,
+ * with a line "%" between them: a file extends the next one. */
 
 #include <stdint.h>
 #include <stdio.h>
@@ -14,18 +14,33 @@
 #include "policy/profile/settle.h"
 #include "tests/fuzz/fuzz.h"
 
-/* The input again, under another name each time: chains end at their bound. */
+/* Takes the first file off @rest. A line "%" ends it: no YAML of a profile has one. */
+static struct sbx_span next_file(struct sbx_span *rest)
+{
+	const uint8_t *end = rest->n ? memmem(rest->p, rest->n, "\n%\n", 3) : NULL;
+	size_t n = end ? (size_t)(end - rest->p) + 1 : rest->n, n_line = end ? 2 : 0;
+	struct sbx_span file = sbx_span(rest->p, n);
+
+	*rest = sbx_span(rest->p + n + n_line, rest->n - n - n_line);
+	return file;
+}
+
+/* The next file of the input, whatever its name. */
 static char *load(void *userdata, const char *name, size_t *ret_n, char *ret_file, size_t n_file)
 {
-	const struct sbx_span *in = userdata;
-	char *copy = malloc(in->n + 1);
+	struct sbx_span *rest = userdata, file;
+	char *copy;
 
 	CHECK(strlen(name) <= 64);
+	if (rest->n == 0)
+		return NULL;
+	file = next_file(rest);
+	copy = malloc(file.n + 1);
 	if (!copy)
 		return NULL;
-	memcpy(copy, in->p, in->n);
-	snprintf(ret_file, n_file, "%s+", name);
-	*ret_n = in->n;
+	memcpy(copy, file.p, file.n);
+	snprintf(ret_file, n_file, "%s.yaml", name);
+	*ret_n = file.n;
 	return copy;
 }
 
@@ -91,13 +106,13 @@ static void check_profile(const struct sbx_profile *p)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct sbx_err_list errs;
-	struct sbx_span in = sbx_span(data, size);
+	struct sbx_span rest = sbx_span(data, size), in = next_file(&rest);
 	struct sbx_profile *p = NULL;
 	struct sbx_system_policy *s = NULL;
 	int r;
 
 	memset(&errs, 0, sizeof(errs));
-	r = sbx_profile_parse(in, "fuzz.yaml", load, &in, &errs, &p);
+	r = sbx_profile_parse(in, "fuzz.yaml", load, &rest, &errs, &p);
 	check_errors(r, &errs);
 	if (p) {
 		check_profile(p);
