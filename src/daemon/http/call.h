@@ -34,6 +34,11 @@ struct sbx_call {
 	struct sbx_http_request *http; /* http/server.c's */
 };
 
+/* For a handler that found the database locked before it changed anything. It is called again soon,
+ * until SBX_HTTP_LOCKED_S have passed: then the call is answered with 503. False: the handler has
+ * returned already and may have begun something. It must answer. */
+bool sbx_call_again(struct sbx_call *call);
+
 /* Parameters. NULL, @otherwise: it was not given. */
 const char *sbx_call_text(const struct sbx_call *call, const char *name);
 int64_t sbx_call_number(const struct sbx_call *call, const char *name, int64_t otherwise);

@@ -40,10 +40,15 @@ struct sbx_http {
 	int diag_fd; /* asks for the owners of TCP connections; -1: the kernel does not tell */
 	struct sbx_stream *streams;	   /* a list, as the next */
 	struct sbx_http_request *requests; /* from their heads to the answers' ends */
+	struct sbx_http_request *again;	   /* those that wait for the database, the oldest first */
+	struct event *on_again;
 	struct sbx_http_stats stats;
 	size_t n_listeners;
 	struct sbx_http_listener listeners[SBX_HTTP_LISTENERS_MAX];
 };
+
+/* request.c: calls the handlers of those that wait for the database; @userdata is the server. */
+void sbx_requests_again(evutil_socket_t fd, short what, void *userdata);
 
 /* connection.c: MHD_NotifyConnectionCallback of a listener; and the end of late connections. */
 void sbx_connection_notified(void *cls, struct MHD_Connection *mc, void **state,

@@ -22,6 +22,7 @@
 /* Bytes of a body that are read after the request was refused. Clients look for the answer when
  * they have sent it all, and libmicrohttpd closes a connection that is answered before. */
 #define DROP_MAX (4u << 20)
+#define AGAIN_MS 20 /* between two looks at a locked database */
 
 const char *sbx_request_header(const struct sbx_http_request *r, const char *name)
 {
@@ -225,6 +226,67 @@ static bool parse_body(struct sbx_http_request *r)
 	return false;
 }
 
+/* --- the handler --- */
+
+static void run_handler(struct sbx_http_request *r)
+{
+	r->running = true;
+	r->call.found.route->run(&r->call);
+	r->running = false;
+}
+
+static void arm_again(struct sbx_http *h)
+{
+	static const struct timeval pause = { .tv_usec = AGAIN_MS * 1000 };
+
+	if (h->again && !event_pending(h->on_again, EV_TIMEOUT, NULL))
+		event_add(h->on_again, &pause);
+}
+
+bool sbx_call_again(struct sbx_call *call)
+{
+	struct sbx_http_request *r = call->http, **at = &r->listener->http->again;
+
+	if (!r->running)
+		return false;
+	if (r->again_us) { /* the oldest one, which was just tried */
+		r->next_again = *at;
+		*at = r;
+	} else {
+		r->again_us = sbx_clock_monotonic_us();
+		while (*at)
+			at = &(*at)->next_again;
+		*at = r;
+	}
+	arm_again(r->listener->http);
+	return true;
+}
+
+/* One that finds the database locked ends the turn: the others would find the same, and each look
+ * takes the loop's time. */
+void sbx_requests_again(evutil_socket_t fd, short what, void *userdata)
+{
+	struct sbx_http *h = userdata;
+	struct sbx_http_request *r, *tried = NULL;
+
+	(void)fd;
+	(void)what;
+	while (h->again && h->again != tried) {
+		tried = h->again;
+		h->again = tried->next_again;
+		tried->next_again = NULL;
+		run_handler(tried);
+	}
+	while (h->again &&
+	       sbx_clock_monotonic_us() - h->again->again_us > SBX_HTTP_LOCKED_S * 1000000ull) {
+		r = h->again;
+		h->again = r->next_again;
+		sbx_reply_problem(&r->call, MHD_HTTP_SERVICE_UNAVAILABLE, "busy", NULL,
+				  "the database was locked for %d s: try again", SBX_HTTP_LOCKED_S);
+	}
+	arm_again(h);
+}
+
 /* --- libmicrohttpd --- */
 
 static void request_free(struct sbx_http_request *r)
@@ -276,7 +338,7 @@ enum MHD_Result sbx_request_go_on(void *cls, struct MHD_Connection *mc, const ch
 		if (has_too_many(r))
 			refuse_too_many(&r->call);
 		else if (parse_body(r))
-			r->call.found.route->run(&r->call);
+			run_handler(r);
 	}
 	if (r->response)
 		return queue(r);

@@ -152,7 +152,8 @@ int sbx_http_new(const struct sbx_http_options *options, struct sbx_http **ret_h
 	h->o = *options;
 	h->diag_fd = sbx_net_netlink_open(NETLINK_SOCK_DIAG);
 	h->sweep = event_new(h->o.base, -1, EV_PERSIST, on_sweep, h);
-	if (!h->sweep || event_add(h->sweep, &interval) < 0 ||
+	h->on_again = evtimer_new(h->o.base, sbx_requests_again, h);
+	if (!h->sweep || !h->on_again || event_add(h->sweep, &interval) < 0 ||
 	    sbx_http_stats_init(&h->stats, h->o.routes) < 0) {
 		sbx_http_free(h);
 		return -ENOMEM;
@@ -174,6 +175,8 @@ struct sbx_http *sbx_http_free(struct sbx_http *h)
 	}
 	if (h->sweep)
 		event_free(h->sweep);
+	if (h->on_again)
+		event_free(h->on_again);
 	sbx_http_stats_fini(&h->stats);
 	sbx_fd_close(h->diag_fd);
 	free(h);

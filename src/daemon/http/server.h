@@ -22,6 +22,7 @@
 #define SBX_HTTP_PER_ADDRESS_MAX 256	/* of an address, or a local user: TCP */
 #define SBX_HTTP_IDLE_S		 60	/* a connection without a byte is closed */
 #define SBX_HTTP_REQUEST_S	 20	/* a request that has begun is whole by then, or is cut */
+#define SBX_HTTP_LOCKED_S	 5	/* the longest wait of a change for a locked database */
 
 struct sbx_http;
 

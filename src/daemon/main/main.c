@@ -42,7 +42,9 @@ SBX_VERSION_MARK;
 
 #define FAILED	    1
 #define USAGE	    2
-#define DATABASE_MS 250 /* the longest wait for another writer: nothing else happens meanwhile */
+/* The longest wait for another writer at a time: nothing else happens meanwhile. Changes are tried
+ * again (sbx_call_again()). */
+#define DATABASE_MS 5
 #define CACHE_KIB   4096 /* a list of refusals reads some MiB of counts, again and again */
 #define PEM_MAX	    65536
 

@@ -29,7 +29,8 @@ void sbx_call_ask(struct sbx_call *call, const char *id, json_t *request_take, s
 void sbx_call_refused(struct sbx_call *call, int result, json_t *answer, const struct sbx_err *err);
 /* Answers with the problem of a program that gave no answer. @result: see sbxctl.h. */
 void sbx_call_child_failed(struct sbx_call *call, int result, const struct sbx_err *err);
-/* Answers with the problem of a function of the store that failed. */
+/* Answers with the problem of a function of the store that failed; or calls the handler again, if
+ * the database was locked (sbx_call_again()). */
 void sbx_call_store_failed(struct sbx_call *call, int r, const struct sbx_err *err);
 /* Answers with the items that a function of the store gave, whose result is @r; takes them. */
 void sbx_call_page(struct sbx_call *call, struct sbx_page *page, int r, const struct sbx_err *err);
