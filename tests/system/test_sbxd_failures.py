@@ -15,6 +15,7 @@ from test_sbxd_events import made, put
 from test_sbxd_idle import n_fds
 from test_sbxd_rules import RULES
 from test_sbxd_start import SH, ended, start
+from test_sbxd_units import ID, asked, job
 
 START_S, IDLE_S = 30, 60
 AT_ONCE, WAITING = 16, 256
@@ -102,13 +103,18 @@ def installed(sbx, sbx_run):
 
 
 def test_a_start_that_never_ends(sbx, clean):
-    """Its launcher is stopped half way."""
-    program = installed(sbx, os.path.join(INST, "bin/sbx-run-faults"))
-    with service(sbx, program=program, env={"SBX_FAULT": "stop:control"}) as s:
+    """Its launcher is stopped half way. Another one's as well, and no service waits for that."""
+    program, env = installed(sbx, os.path.join(INST, "bin/sbx-run-faults")), {"SBX_FAULT": "stop:control"}
+    alone = job(sbx)
+    with service(sbx, program=program, env=env) as s, \
+            asked(sbx, ID.encode() + b"\n", launcher="sbx-run-faults", env=env) as (_, output):
         begun = time.monotonic()
         a = s.ask("POST", "/sandboxes", {"profile": "none", "command": ["true"]}, timeout=60, status=504)
         took = time.monotonic() - begun
         assert a.json["code"] == "timed_out" and START_S - 1 < took < START_S + 10, took
+        assert output.wait(20) == 0
+        assert os.listdir(alone) == ["output." + "0" * 16]
+        shutil.rmtree(alone)
         wait_for(lambda: s.get("/sandboxes?state=live")["items"] == [])
         # the log stays, as long as others do, and the job does not
         api = os.path.join(sbx.state, "api")

@@ -2,7 +2,6 @@
 """sbxd whose sandboxes are started by units of systemd: the request to sbx-output, and a stand-in for sbx-sandbox.socket.
 tests/vm has the same with systemd itself."""
 import contextlib
-import http.client
 import os
 import shutil
 import signal
@@ -16,14 +15,14 @@ import pytest
 from conftest import INST
 from sbxd import service, wait_for
 from test_lifecycle import clean  # noqa: F401
-from test_sbxd_start import SH, ended, place, start, start_at_once, started, text
+from test_sbxd_start import SH, ended, kill_while_it_starts, place, start, start_at_once, started, text
 
 ID = "0123456789ab"
 
 
-def output(sbx, stdin, **kw):
+def output(sbx, stdin, launcher="sbx-run", **kw):
     """sbx-output as the unit has it."""
-    return sbx.popen(["stay", sbx.state, sbx.runtime, os.path.join(INST, "bin/sbx-run")], [],
+    return sbx.popen(["stay", sbx.state, sbx.runtime, os.path.join(INST, "bin", launcher)], [],
                      program="libexec/sbx/sbx-output", stdin=stdin, stdout=subprocess.DEVNULL, **kw)
 
 
@@ -159,21 +158,8 @@ def all_rows(sbx):
 
 def test_killed_service_while_it_starts(sbx, clean, manager):
     """SIGKILL of sbxd at some instant of a start: the sandbox is in the list, or there is nothing; later ones start."""
-    def ask_blindly(s):
-        with contextlib.suppress(OSError, http.client.HTTPException):
-            s.send("POST", "/sandboxes", {"profile": "none", "command": ["sleep", "0.2"]})
-
     with units_service(sbx, manager) as s:
-        for n in range(12):
-            t = threading.Thread(target=ask_blindly, args=[s])
-            t.start()
-            time.sleep(0.005 * n)
-            s.p.kill()
-            s.p.wait()
-            t.join()
-            s.start()
-        wait_for(lambda: not s.get("/sandboxes?state=live")["items"], 40)
-        assert {r["state"] for r in s.get("/sandboxes")["items"]} <= {"done"}
+        kill_while_it_starts(s, 12)
         ended(s, start(s, "true")["id"])
     for unit in manager.units:
         assert unit.wait(30) in (0, 1)  # 1: nobody waited for it any more
@@ -237,14 +223,14 @@ def job(sbx, i=ID, body='profile: none\nscratch: true\ncommand: ["sleep", "100"]
 
 
 @contextlib.contextmanager
-def asked(sbx, line, close=False):
+def asked(sbx, line, close=False, **kw):
     """sbx-output with this request: the connection and the process."""
     ours, its = socket.socketpair()
     ours.settimeout(30)
     ours.sendall(line)
     if close:
         ours.close()
-    p = output(sbx, its)
+    p = output(sbx, its, **kw)
     its.close()
     try:
         yield ours, p
