@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """sbxd: events in pages and as a stream, refusals added up, tasks for people who review."""
+import concurrent.futures
 import contextlib
 import datetime
 import itertools
@@ -101,29 +102,36 @@ def test_pages_and_filters(sbx):
 
 
 def test_a_rare_event_is_found_among_many(sbx):
-    """A filter that no index serves is not answered by an empty page, and delays nobody."""
+    """A filter that no index serves is not answered by an empty page, and others are answered meanwhile."""
     db = made(sbx)
-    put(db, 1, name="needle.test", ip="192.0.2.1")
+    put(db, 1, action="allow", ip="192.0.2.1")
     put(db, 200000, name="hay.test")
-    with service(sbx) as s:
-        page = s.get("/events?name=needle.test")
+    with service(sbx) as s, contextlib.closing(s.connection()) as other:
+        page = s.get("/events?action=allow")
         assert [e["ip"] for e in page["items"]] == ["192.0.2.1"] and page["next_cursor"] is None
-        took = []
         done = threading.Event()
+        answered = []
 
         def ask():
             while not done.is_set():
                 start = time.monotonic()
-                s.get("/healthz")
-                took.append(time.monotonic() - start)
+                other.request("GET", "/healthz")
+                assert other.getresponse().read()
+                answered.append((start, time.monotonic()))
 
-        t = threading.Thread(target=ask)
-        t.start()
-        for _ in range(5):
-            s.get("/events?name=needle.test")
-        done.set()
-        t.join()
-        assert max(took) < 0.5, max(took)
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            asking = pool.submit(ask)
+            n = 0
+            for _ in range(5):
+                begun = time.monotonic()
+                s.get("/events?action=allow")
+                ended = time.monotonic()
+                n += sum(begun < a and b < ended for a, b in answered)
+            done.set()
+            asking.result()
+        took = max(b - a for a, b in answered)
+        print(f"{n} answers meanwhile, the longest took {took * 1000:.0f} ms")
+        assert took < 0.5 and n > 20, (took, n)
 
 
 def test_live_and_resumed(sbx):
@@ -336,7 +344,10 @@ def test_old_events_go(sbx):
     put(db, 2000, ts="2020-01-01T00:00:00.000Z")
     put(db, 9000, name="b.test")
     with service(sbx) as s:
-        wait_for(lambda: db.execute("SELECT count(*) FROM sandbox_egress_event").fetchone()[0] == 5000)
+        seen = {0}
+        while 5000 not in seen:
+            seen.add(db.execute("SELECT count(*) FROM sandbox_egress_event").fetchone()[0])
+        assert len(seen) > 5, seen
         put(db, 3, name="c.test")
         wait_for(lambda: s.get("/denials")["uncounted"] == 0)
         assert s.get("/events")["items"][0]["name"] == "c.test"

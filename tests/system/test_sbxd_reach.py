@@ -241,8 +241,9 @@ def test_no_rule_changes_what_the_profile_asks_of_requests(net, sbx):
     s = net
     directory = os.path.join(sbx.config, "secrets")
     os.mkdir(directory)
+    value = "the value of the secret, 33 bytes or more"
     with open(os.path.join(directory, "TOKEN@api.test"), "w") as f:
-        f.write("the value of the secret, 33 bytes or more\n")
+        f.write(value + "\n")
     for p, mode in ((directory, 0o700), (os.path.join(directory, "TOKEN@api.test"), 0o600)):
         os.chmod(p, mode)
         os.chown(p, sbx.world.user.pw_uid, sbx.world.user.pw_gid)
@@ -257,10 +258,17 @@ def test_no_rule_changes_what_the_profile_asks_of_requests(net, sbx):
         assert curl(s, i, "https://other.api.test/a", "-X", "POST", "-d", "x") == 403
         assert curl(s, i, "https://other.api.test/a") == 200
         # the secret goes to its host while the list allows it, and nowhere else
-        shell = ["sh", "-c", 'curl -sS -m 10 -H "X-T: $TOKEN" https://api.test/echo || true']
-        run = {"command": shell}
-        out = s.ask("POST", f"/sandboxes/{i}/exec", run, status=200, timeout=60).json["stdout"]
-        assert "the value of the secret" not in out
+        def sent_to(host):
+            """The values of the header at the server, and the answer in the sandbox."""
+            sbx.world.mark()
+            run = {"command": ["sh", "-c", f'curl -sS -m 10 -H "X-T: $TOKEN" https://{host}/token']}
+            out = s.ask("POST", f"/sandboxes/{i}/exec", run, status=200, timeout=60).json["stdout"]
+            return [dict(e["headers"]).get("x-t") for e in sbx.world.log("origin", path="/token")], out
+
+        got, shown = sent_to("api.test")
+        assert got == [value] and value not in shown and "sbx_secret_" in shown, (got, shown)
+        got, shown = sent_to("other.api.test")
+        assert value not in str(got) + shown, (got, shown)
         put(s, i, allow_out=[])
         assert curl(s, i, "https://api.test/a") == 0
         put(s, i, allow_out=["*.api.test", "api.test"])
