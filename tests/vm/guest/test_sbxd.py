@@ -93,8 +93,19 @@ def test_its_hardening_leaves_it_its_work(system):
 
 
 def test_another_user_may_connect_and_sees_nothing_of_others(system):
-    out = run(*AS_USER, "curl", "-s", "--unix-socket", system, "http://sbx/session").stdout
-    assert json.loads(out)["own_only"] is True
+    def look(path, *options):
+        return run(*AS_USER, "curl", "-s", "--unix-socket", system, *options, "http://sbx" + path).stdout
+
+    status, answer = ask(system, "/sandboxes", "POST", {"profile": "none", "command": ["sleep", "600"]})
+    assert status == 201, answer
+    path = "/sandboxes/" + answer["id"]
+    try:
+        assert json.loads(look("/session"))["own_only"] is True
+        assert json.loads(look("/sandboxes"))["items"] == []
+        assert json.loads(look(path))["status"] == json.loads(look(path, "-X", "DELETE"))["status"] == 404
+        assert ask(system, path)[1]["live"] is True
+    finally:
+        assert ask(system, path, "DELETE")[0] == 204
 
 
 def test_security_is_what_the_document_says(system):
@@ -105,22 +116,31 @@ def test_security_is_what_the_document_says(system):
 
 @pytest.mark.parametrize("how", ["stop", "kill"])
 def test_its_end_disturbs_no_sandbox(user, how):
-    """A sandbox of the user's, found again by the next service."""
+    """A sandbox of the user's, and one that the service started: found again by the next service."""
+    status, started = ask(user, "/sandboxes", "POST", {"profile": "none", "command": ["sleep", "600"]})
+    assert status == 201, started
     sandbox = subprocess.Popen([*AS_USER, f"{PREFIX}/bin/sbx-run", "--scratch", "--profile", "none", "--", "sleep", "600"])
     try:
-        assert wait_until(lambda: ask(user, "/sandboxes?state=running")[1]["items"])
-        one = ask(user, "/sandboxes?state=running")[1]["items"][0]["id"]
+        def running():
+            return [s["id"] for s in ask(user, "/sandboxes?state=running")[1]["items"] if s["id"] != started["id"]]
+
+        assert wait_until(running)
+        one, = running()
         pid = show("sbxd.service", "MainPID", *AS_USER)
         if how == "stop":
             run(*AS_USER, "systemctl", "--user", "stop", "sbxd.service")
         else:
             os.kill(int(pid), signal.SIGKILL)
         assert wait_until(lambda: show("sbxd.service", "MainPID", *AS_USER) != pid)
-        assert ask(user, f"/sandboxes/{one}")[1]["live"] is True
+        for i in one, started["id"]:
+            assert ask(user, f"/sandboxes/{i}")[1]["live"] is True
+        hello = ask(user, f"/sandboxes/{started['id']}/exec", "POST", {"command": ["echo", "hi"]})
+        assert hello[0] == 200 and hello[1]["stdout"] == "hi\n", hello
         assert sandbox.poll() is None
         assert ask(user, f"/sandboxes/{one}", "DELETE")[0] == 204
         assert sandbox.wait(60) == 137
     finally:
+        ask(user, f"/sandboxes/{started['id']}", "DELETE")
         sandbox.kill()
         sandbox.wait()
 
