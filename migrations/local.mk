@@ -8,4 +8,5 @@ dist_migrations_DATA = \
 	%reldir%/0003-rules.sql \
 	%reldir%/0004-service.sql \
 	%reldir%/0005-scale.sql \
-	%reldir%/0006-live-rules.sql
+	%reldir%/0006-live-rules.sql \
+	%reldir%/0007-audit-outcome.sql

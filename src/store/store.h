@@ -28,7 +28,7 @@
 struct sbx_store;
 
 /* The newest migration that this program knows, and so the version of its databases. */
-#define SBX_STORE_VERSION 6
+#define SBX_STORE_VERSION 7
 /* Rows that a sandbox may have; later events are counted in one overflow row per action. */
 #define SBX_STORE_EVENTS_MAX 10000
 

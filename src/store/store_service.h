@@ -70,12 +70,20 @@ struct sbx_store_audit {
 	const char *object; /* NULL: none */
 	/* At most SBX_STORE_SERVICE_JSON_MAX bytes; NULL: there was none, or it is not known. */
 	const char *before_json, *after_json;
+	/* false: the change comes after the row. Until sbx_store_audit_made(), after_json is what
+	 * was asked for. */
+	bool made;
 };
 typedef int (*sbx_store_audit_fn)(const struct sbx_store_audit *a, void *userdata);
 
 /* 0 or -errno. @ret_id may be NULL. */
 int sbx_store_audit_add(struct sbx_store *store, const struct sbx_store_audit *a,
 			struct sbx_err *err, int64_t *ret_id);
+
+/* The change of a row was made. @after_json: the state after it; NULL: as the row has it. 0 or
+ * -errno. */
+int sbx_store_audit_made(struct sbx_store *store, int64_t id, const char *after_json,
+			 struct sbx_err *err);
 
 /* Takes back the row of a change that was not made. 0 or -errno. */
 int sbx_store_audit_remove(struct sbx_store *store, int64_t id, struct sbx_err *err);

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""sbxd: each change leaves a row that says who made it, when, and what it was before and after; tokens by the API."""
+"""sbxd: each change has a row that says who made it, when, what it was before and after, and its outcome; tokens by the API."""
 import contextlib
+import http.client
 import json
+import os
+import signal
 import sqlite3
+import threading
 import time
 
 import pytest
@@ -12,6 +16,7 @@ from sbxd import service, wait_for
 from test_control import running
 from test_sbxd_access import PORT, TCP, new_token
 from test_sbxd_core import NET
+from test_sbxd_rules import at_once
 
 
 @contextlib.contextmanager
@@ -38,6 +43,7 @@ def test_changes_of_a_sandbox(sbx):
         killed, second, first = s.get("/audit")["items"]
         assert (first["principal"], first["action"], first["object"]) == ("token ci", "PUT /sandboxes/{id}/network", one)
         assert abs(time.mktime(time.strptime(first["at"][:19], "%Y-%m-%dT%H:%M:%S")) - time.timezone - time.time()) < 60
+        assert {r["outcome"] for r in (killed, second, first)} == {"made"}
         assert first["before"] == {"generation": 1, "air_gapped": False, "allow_out": [], "deny_out": [], "rules": []}
         assert first["after"] == {"generation": 2, "air_gapped": True, "allow_out": ["files.test"], "deny_out": [], "rules": []}
         assert second["before"] == first["after"] and second["after"]["air_gapped"] is False
@@ -51,21 +57,93 @@ def test_changes_of_a_sandbox(sbx):
         assert tcp.ask("GET", "/audit", status=403)
 
 
-def test_a_locked_database_loses_no_row(sbx):
-    """The launcher has made the change: the row is written when the database is free."""
+def changes_of(s, one):
+    """Each changes the sandbox, or the service, and not the database."""
+    path = f"/sandboxes/{one}"
+    return [lambda: s.ask("PUT", path + "/network", {"air_gapped": True}),
+            lambda: s.ask("PUT", path + "/network", {"air_gapped": True}, {"If-Match": '"g1"'}),
+            lambda: s.ask("POST", path + "/timeout", {"timeout": 100}),
+            lambda: s.ask("POST", path + "/exec", {"command": ["touch", "/tmp/made"]}),
+            lambda: s.ask("POST", "/session/links"),
+            lambda: s.ask("DELETE", path)]
+
+
+def test_no_change_without_its_row(sbx):
     sbx.profile("net", NET)
-    with service(sbx) as s, running(sbx, args=["--profile", "net"]):
+    with service(sbx, TCP) as s, running(sbx, args=["--profile", "net"]) as (p, _):
         one = wait_for(lambda: s.get("/sandboxes?state=running")["items"])[0]["id"]
+        before = s.get(f"/sandboxes/{one}")
         with locked(sbx):
-            for gap in True, False:
-                s.ask("PUT", f"/sandboxes/{one}/network", {"air_gapped": gap}, status=200)
-        rows = wait_for(lambda: (r := s.get("/audit")["items"]) and len(r) == 2 and r)
-        assert [r["after"]["air_gapped"] for r in rows] == [False, True]
-        with locked(sbx):
-            s.ask("PUT", f"/sandboxes/{one}/network", {"air_gapped": True}, status=200)
-        assert s.end() == 0  # the end writes what is left
-        s.start()
-        assert len(s.get("/audit")["items"]) == 3
+            for a in at_once(changes_of(s, one)):
+                assert a.status == 503 and a.json["code"] == "busy", a
+        after = s.get(f"/sandboxes/{one}")
+        assert [after[k] for k in ("live", "air_gapped", "generation", "timeout_at")] == [
+            before[k] for k in ("live", "air_gapped", "generation", "timeout_at")] and p.poll() is None
+        assert s.ask("POST", f"/sandboxes/{one}/exec", {"command": ["ls", "/tmp/made"]}, status=200).json["status"] != 0
+        assert [r["action"] for r in s.get("/audit")["items"]] == ["POST /sandboxes/{id}/exec"]
+        for ask in changes_of(s, one)[:1] + changes_of(s, one)[2:]:
+            assert ask().status < 300
+        assert p.wait(20) == 137
+        assert [r["outcome"] for r in s.get("/audit")["items"]] == ["made"] * 6
+
+
+def ask_stopped(s, sbx, p, ask):
+    """The row of a change that the stopped launcher @p is asked for, and the thread that waits for the answer."""
+    os.kill(p.pid, signal.SIGSTOP)
+    n = len(sbx.rows("SELECT id FROM api_audit"))
+    thread = threading.Thread(target=ask)
+    thread.start()
+    wait_for(lambda: len(sbx.rows("SELECT id FROM api_audit")) > n)
+    return sbx.rows("SELECT * FROM api_audit ORDER BY id")[-1], thread
+
+
+def test_an_outcome_waits_for_the_database(sbx):
+    """The launcher has made the change: that is in its row when the database is free, or when the service ends."""
+    sbx.profile("net", NET)
+    with service(sbx) as s, running(sbx, args=["--profile", "net"]) as (p, _):
+        one = wait_for(lambda: s.get("/sandboxes?state=running")["items"])[0]["id"]
+        for n, gap in enumerate((True, False)):
+            answers = []
+            row, thread = ask_stopped(s, sbx, p, lambda gap=gap: answers.append(
+                s.ask("PUT", f"/sandboxes/{one}/network", {"air_gapped": gap})))
+            assert (row["outcome"], json.loads(row["after_json"])) == (None, {"air_gapped": gap})
+            with locked(sbx):
+                os.kill(p.pid, signal.SIGCONT)
+                thread.join()
+                assert answers[0].status == 200
+                first = s.get("/audit")["items"][0]
+                assert (first["outcome"], first["after"], first["before"]["air_gapped"]) == (None, {"air_gapped": gap}, not gap)
+            if n:
+                assert s.end() == 0
+                s.start()
+            made = wait_for(lambda: (r := s.get("/audit")["items"][0])["outcome"] and r)
+            assert (made["id"], made["outcome"]) == (row["id"], "made")
+            assert (made["after"]["air_gapped"], made["after"]["generation"]) == (gap, n + 2)
+
+
+def test_killed_before_the_answer(sbx):
+    """Each change that the launcher was asked for has its row."""
+    sbx.profile("net", NET)
+    with service(sbx, TCP) as s, running(sbx, args=["--profile", "net"]) as (p, _):
+        one = wait_for(lambda: s.get("/sandboxes?state=running")["items"])[0]["id"]
+        network, _, timeout, execute, _, kill = changes_of(s, one)
+        caller = s.get("/session")["name"]
+        for ask, action, wanted in ((network, "PUT /sandboxes/{id}/network", {"air_gapped": True}),
+                                    (timeout, "POST /sandboxes/{id}/timeout", {"timeout": 100}),
+                                    (execute, "POST /sandboxes/{id}/exec", {"command": ["touch", "/tmp/made"]}),
+                                    (kill, "DELETE /sandboxes/{id}", {"live": False})):
+            def blindly(ask=ask):
+                with contextlib.suppress(OSError, http.client.HTTPException):
+                    ask()
+            row, thread = ask_stopped(s, sbx, p, blindly)
+            s.p.kill()
+            s.p.wait()
+            thread.join()
+            os.kill(p.pid, signal.SIGCONT)
+            s.start()
+            left = s.get("/audit")["items"][0]
+            assert (left["id"], left["principal"], left["action"], left["object"]) == (row["id"], caller, action, one)
+            assert (left["outcome"], left["after"]) == (None, wanted), left
 
 
 def test_a_change_of_rows_and_its_row_are_one(sbx):
@@ -149,6 +227,7 @@ def test_a_start_an_exec_and_a_timeout(sbx):
                     status=201).json["id"]
         s.ask("POST", f"/sandboxes/{one}/exec", {"command": ["cat"], "stdin": "hidden-value"}, status=200)
         s.ask("POST", f"/sandboxes/{one}/timeout", {"timeout": 100}, status=200)
+        s.ask("POST", f"/sandboxes/{one}/exec", {"command": ["nosuch"]}, status=422)  # no change, no row
         s.ask("DELETE", f"/sandboxes/{one}", status=204)
         rows = s.get(f"/audit?object={one}")["items"][::-1]
         assert [r["action"] for r in rows] == ["POST /sandboxes", "POST /sandboxes/{id}/exec", "POST /sandboxes/{id}/timeout",
@@ -222,7 +301,7 @@ def test_each_route_that_writes_leaves_a_row(sbx):
             rows = [r for r in s.get("/audit")["items"] if r["id"] > last]
             assert len(rows) == 1, (name, rows)
             row, = rows
-            assert (row["principal"], row["action"]) == (caller, f"{method} {template}"), (name, row)
+            assert (row["principal"], row["action"], row["outcome"]) == (caller, f"{method} {template}", "made"), (name, row)
             assert abs(time.mktime(time.strptime(row["at"][:19], "%Y-%m-%dT%H:%M:%S")) - time.timezone - time.time()) < 60
             wanted[0] = {"id": made[name], "rule": f"rule {made[name]}"}.get(wanted[0], wanted[0])
             for key, want in zip(("object", "before", "after"), wanted):

@@ -2,98 +2,70 @@
 #include "daemon/access/audit_queue.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
-#include "sys/process/proc.h"
 
 static const struct timeval interval = { .tv_sec = SBX_AUDIT_RETRY_S };
 
-struct waiting {
-	struct waiting *next;
-	struct sbx_store_audit row; /* its texts are owned */
+struct ending {
+	struct ending *next;
+	int64_t id;
+	bool made;
+	char *after_json; /* owned */
 };
 
 struct sbx_audit_queue {
 	struct sbx_store *store;
 	struct event *retry;
-	struct waiting *first, **end;
+	struct ending *first, **end;
 	size_t n;
-	uint64_t n_lost;
 };
 
-static void waiting_free(struct waiting *w)
+static void ending_free(struct ending *e)
 {
-	free((char *)(uintptr_t)w->row.principal);
-	free((char *)(uintptr_t)w->row.action);
-	free((char *)(uintptr_t)w->row.object);
-	free((char *)(uintptr_t)w->row.before_json);
-	free((char *)(uintptr_t)w->row.after_json);
-	free(w);
+	free(e->after_json);
+	free(e);
 }
 
-/* A copy of @from, in @*ret; NULL for NULL. False: no memory. */
-static bool copy(const char *from, const char **ret)
+/* NULL: no memory. */
+static struct ending *ending_copy(const struct ending *from)
 {
-	*ret = from ? strdup(from) : NULL;
-	return *ret || !from;
-}
+	struct ending *e = malloc(sizeof(*e));
 
-static struct waiting *waiting_new(const struct sbx_store_audit *row)
-{
-	struct waiting *w = calloc(1, sizeof(*w));
-
-	if (!w)
+	if (!e)
 		return NULL;
-	w->row.at_ms = row->at_ms;
-	if (copy(row->principal, &w->row.principal) && copy(row->action, &w->row.action) &&
-	    copy(row->object, &w->row.object) && copy(row->before_json, &w->row.before_json) &&
-	    copy(row->after_json, &w->row.after_json))
-		return w;
-	waiting_free(w);
+	*e = *from;
+	e->next = NULL;
+	e->after_json = from->after_json ? strdup(from->after_json) : NULL;
+	if (e->after_json || !from->after_json)
+		return e;
+	free(e);
 	return NULL;
 }
 
-static int tell_lost(struct sbx_audit_queue *q)
+/* Could the database take it, now or ever? */
+static bool write_one(struct sbx_audit_queue *q, const struct ending *e)
 {
-	char text[64];
-	const struct sbx_store_audit row = {
-		.at_ms = (int64_t)sbx_clock_realtime_ms(),
-		.principal = "sbxd",
-		.action = "audit rows lost",
-		.after_json = text,
-	};
+	int r = e->made ? sbx_store_audit_made(q->store, e->id, e->after_json, NULL) :
+			  sbx_store_audit_remove(q->store, e->id, NULL);
 
-	sbx_text_fit(text, sizeof(text), "{\"lost\":%llu}", (unsigned long long)q->n_lost);
-	return sbx_store_audit_add(q->store, &row, NULL, NULL);
-}
-
-/* Could the database take a row, now or ever? One that it refuses for what it is, is lost. */
-static int write_one(struct sbx_audit_queue *q, const struct sbx_store_audit *row)
-{
-	int r = sbx_store_audit_add(q->store, row, NULL, NULL);
-
-	if (r != -EINVAL)
-		return r;
-	q->n_lost++;
-	return 0;
+	return r == 0 || r == -EINVAL;
 }
 
 static void flush(struct sbx_audit_queue *q)
 {
-	while (q->first && write_one(q, &q->first->row) == 0) {
-		struct waiting *w = q->first;
+	while (q->first && write_one(q, q->first)) {
+		struct ending *e = q->first;
 
-		q->first = w->next;
+		q->first = e->next;
 		if (!q->first)
 			q->end = &q->first;
-		waiting_free(w);
+		ending_free(e);
 		q->n--;
 	}
-	if (!q->first && q->n_lost && tell_lost(q) == 0)
-		q->n_lost = 0;
-	if (q->first || q->n_lost)
+	if (q->first)
 		event_add(q->retry, &interval);
 }
 
@@ -128,30 +100,40 @@ struct sbx_audit_queue *sbx_audit_queue_free(struct sbx_audit_queue *q)
 		return NULL;
 	flush(q);
 	while (q->first) {
-		struct waiting *w = q->first;
+		struct ending *e = q->first;
 
-		q->first = w->next;
-		waiting_free(w);
+		q->first = e->next;
+		ending_free(e);
 	}
 	event_free(q->retry);
 	free(q);
 	return NULL;
 }
 
-void sbx_audit_queue_add(struct sbx_audit_queue *q, const struct sbx_store_audit *row)
+static void add(struct sbx_audit_queue *q, const struct ending *ending)
 {
-	struct waiting *w;
+	struct ending *e;
 
-	if (!q->first && write_one(q, row) == 0)
+	if (!q->first && write_one(q, ending))
 		return;
-	w = q->n < SBX_AUDIT_QUEUE_MAX ? waiting_new(row) : NULL;
-	if (w) {
-		*q->end = w;
-		q->end = &w->next;
-		q->n++;
-	} else {
-		q->n_lost++;
-	}
+	e = q->n < SBX_AUDIT_QUEUE_MAX ? ending_copy(ending) : NULL;
+	if (!e)
+		return;
+	*q->end = e;
+	q->end = &e->next;
+	q->n++;
 	if (!event_pending(q->retry, EV_TIMEOUT, NULL))
 		event_add(q->retry, &interval);
+}
+
+void sbx_audit_queue_made(struct sbx_audit_queue *q, int64_t id, const char *after_json)
+{
+	add(q, &(struct ending){ .id = id,
+				 .made = true,
+				 .after_json = (char *)(uintptr_t)after_json });
+}
+
+void sbx_audit_queue_remove(struct sbx_audit_queue *q, int64_t id)
+{
+	add(q, &(struct ending){ .id = id });
 }

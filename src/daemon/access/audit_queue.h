@@ -7,12 +7,11 @@
 #include "store/store_service.h"
 
 /*
- * Audit rows of changes that are done already, by launchers, and cannot be undone. A row that the
- * database does not take now, as it is locked or the disk is full, is kept and written later, in
- * its order. Rows are lost only if there are too many, or if the service ends before the database
- * takes them; a row tells how many were.
+ * Ends of changes that are not the database's own: their audit rows were written before them. An
+ * end that the database does not take now, as it is locked or the disk is full, is written later.
+ * If there are too many, or the service ends before, the row stays as it is, without an outcome.
  */
-#define SBX_AUDIT_QUEUE_MAX 1000 /* rows */
+#define SBX_AUDIT_QUEUE_MAX 1000 /* ends */
 #define SBX_AUDIT_RETRY_S   2
 
 struct sbx_audit_queue;
@@ -23,7 +22,10 @@ int sbx_audit_queue_new(struct event_base *base, struct sbx_store *store,
 /* Tries once more to write what is left. Accepts NULL; returns NULL. */
 struct sbx_audit_queue *sbx_audit_queue_free(struct sbx_audit_queue *q);
 
-/* Writes @row, which is copied, now or later. */
-void sbx_audit_queue_add(struct sbx_audit_queue *q, const struct sbx_store_audit *row);
+/* The change of row @id was made, now or later. @after_json, which is copied: the state after it;
+ * NULL: as the row has it. */
+void sbx_audit_queue_made(struct sbx_audit_queue *q, int64_t id, const char *after_json);
+/* It was not made: its row is taken back. */
+void sbx_audit_queue_remove(struct sbx_audit_queue *q, int64_t id);
 
 #endif

@@ -31,12 +31,12 @@ struct sbx_call {
 	const char *host;  /* never NULL */
 	struct sbx_browser browser;
 	bool wants_events; /* Accept: text/event-stream */
+	int64_t audit_id;  /* the row of its change (resources/audit.h); 0: nothing was begun */
 	struct sbx_http_request *http; /* http/server.c's */
 };
 
-/* For a handler that found the database locked before it changed anything. It is called again soon,
- * until SBX_HTTP_LOCKED_S have passed: then the call is answered with 503. False: the handler has
- * returned already and may have begun something. It must answer. */
+/* For a handler that found the database locked before it changed anything: it is called again soon.
+ * False: SBX_HTTP_LOCKED_S have passed. It must answer. */
 bool sbx_call_again(struct sbx_call *call);
 
 /* Parameters. NULL, @otherwise: it was not given. */

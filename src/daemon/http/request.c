@@ -226,14 +226,7 @@ static bool parse_body(struct sbx_http_request *r)
 	return false;
 }
 
-/* --- the handler --- */
-
-static void run_handler(struct sbx_http_request *r)
-{
-	r->running = true;
-	r->call.found.route->run(&r->call);
-	r->running = false;
-}
+/* --- waiting for the database --- */
 
 static void arm_again(struct sbx_http *h)
 {
@@ -246,18 +239,17 @@ static void arm_again(struct sbx_http *h)
 bool sbx_call_again(struct sbx_call *call)
 {
 	struct sbx_http_request *r = call->http, **at = &r->listener->http->again;
+	uint64_t now_us = sbx_clock_monotonic_us();
 
-	if (!r->running)
-		return false;
-	if (r->again_us) { /* the oldest one, which was just tried */
-		r->next_again = *at;
-		*at = r;
-	} else {
-		r->again_us = sbx_clock_monotonic_us();
+	if (!r->again_us) { /* others were first */
+		r->again_us = now_us;
 		while (*at)
 			at = &(*at)->next_again;
-		*at = r;
+	} else if (now_us - r->again_us > SBX_HTTP_LOCKED_S * 1000000ull) {
+		return false;
 	}
+	r->next_again = *at;
+	*at = r;
 	arm_again(r->listener->http);
 	return true;
 }
@@ -267,22 +259,14 @@ bool sbx_call_again(struct sbx_call *call)
 void sbx_requests_again(evutil_socket_t fd, short what, void *userdata)
 {
 	struct sbx_http *h = userdata;
-	struct sbx_http_request *r, *tried = NULL;
+	struct sbx_http_request *tried = NULL;
 
 	(void)fd;
 	(void)what;
 	while (h->again && h->again != tried) {
 		tried = h->again;
 		h->again = tried->next_again;
-		tried->next_again = NULL;
-		run_handler(tried);
-	}
-	while (h->again &&
-	       sbx_clock_monotonic_us() - h->again->again_us > SBX_HTTP_LOCKED_S * 1000000ull) {
-		r = h->again;
-		h->again = r->next_again;
-		sbx_reply_problem(&r->call, MHD_HTTP_SERVICE_UNAVAILABLE, "busy", NULL,
-				  "the database was locked for %d s: try again", SBX_HTTP_LOCKED_S);
+		tried->call.found.route->run(&tried->call);
 	}
 	arm_again(h);
 }
@@ -338,7 +322,7 @@ enum MHD_Result sbx_request_go_on(void *cls, struct MHD_Connection *mc, const ch
 		if (has_too_many(r))
 			refuse_too_many(&r->call);
 		else if (parse_body(r))
-			run_handler(r);
+			r->call.found.route->run(&r->call);
 	}
 	if (r->response)
 		return queue(r);

@@ -26,7 +26,6 @@ struct sbx_http_request {
 	bool no_room;	/* the caller has too many bodies */
 	bool unframed;	/* nobody knows where it ends: it is answered at once */
 	bool ran;	/* the handler was called, or is not to be */
-	bool running;	/* the handler has not returned */
 	bool suspended; /* libmicrohttpd waits for the answer */
 	uint64_t again_us; /* monotonic: it waits for the database since then; 0: it never did */
 	struct sbx_http_request *next_again;

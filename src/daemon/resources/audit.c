@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "control/client.h"
 #include "daemon/access/audit_queue.h"
 #include "daemon/resources/daemon.h"
 #include "store/store_service.h"
@@ -16,12 +17,13 @@ struct change {
 	char *before, *after; /* owned */
 };
 
-/* A state that is too large for a row is left out: the change is not refused for it. */
+/* A state that is too large for a row, or has a DEL, is left out: the change is not refused for
+ * it. */
 static char *text_of(const json_t *v)
 {
-	char *text = v ? json_dumps(v, JSON_COMPACT) : NULL;
+	char *text = v ? json_dumps(v, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
 
-	if (text && strlen(text) > SBX_STORE_SERVICE_JSON_MAX) {
+	if (text && (strlen(text) > SBX_STORE_SERVICE_JSON_MAX || strchr(text, '\x7f'))) {
 		free(text);
 		return NULL;
 	}
@@ -53,24 +55,49 @@ static void change_fini(struct change *c)
 	free(c->after);
 }
 
-int sbx_audit(struct sbx_call *call, const char *object, const json_t *before, const json_t *after,
-	      struct sbx_err *err, int64_t *ret_id)
+static int add(struct sbx_call *call, struct change *c, struct sbx_err *err)
 {
-	struct change c;
-	int r;
+	int r = sbx_store_audit_add(call->daemon->store, &c->row, err, &call->audit_id);
 
-	change_init(&c, call, object, before, after);
-	r = sbx_store_audit_add(call->daemon->store, &c.row, err, ret_id);
-	change_fini(&c);
+	change_fini(c);
 	return r;
 }
 
-void sbx_audit_made(struct sbx_call *call, const char *object, const json_t *before,
-		    const json_t *after)
+int sbx_audit(struct sbx_call *call, const char *object, const json_t *before, const json_t *after,
+	      struct sbx_err *err)
 {
 	struct change c;
 
 	change_init(&c, call, object, before, after);
-	sbx_audit_queue_add(call->daemon->audit, &c.row);
-	change_fini(&c);
+	c.row.made = true;
+	return add(call, &c, err);
+}
+
+int sbx_audit_begin(struct sbx_call *call, const char *object, const json_t *before,
+		    const json_t *wanted, struct sbx_err *err)
+{
+	struct change c;
+
+	change_init(&c, call, object, before, wanted);
+	return add(call, &c, err);
+}
+
+void sbx_audit_end(struct sbx_call *call, int result, const json_t *after)
+{
+	struct sbx_audit_queue *q = call->daemon->audit;
+	char *text;
+
+	switch (result) {
+	case 0:
+		text = text_of(after);
+		sbx_audit_queue_made(q, call->audit_id, text);
+		free(text);
+		break;
+	case SBX_CONTROL_E_NONE:
+	case SBX_CONTROL_E_REFUSED:
+		sbx_audit_queue_remove(q, call->audit_id);
+		break;
+	default: /* the launcher may have done it */
+		break;
+	}
 }

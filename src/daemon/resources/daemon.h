@@ -27,7 +27,7 @@ struct sbx_daemon {
 	char *sbxctl;	 /* the program */
 	json_t *schemas; /* of answers (api-schemas.json) */
 	struct sbx_access *access;
-	struct sbx_audit_queue *audit; /* rows of changes that launchers made */
+	struct sbx_audit_queue *audit; /* ends of changes that launchers made */
 	struct sbx_counter *counter;   /* of refusals */
 	struct sbx_recent *recent;     /* lists of refusals (rows/recent.h) */
 	const struct sbx_route_table *routes;

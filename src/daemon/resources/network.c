@@ -67,28 +67,18 @@ void sbx_get_network(struct sbx_call *call)
 	json_decref(sandbox);
 }
 
-struct change {
-	struct sbx_call *call;
-	json_t *before; /* owned */
-};
-
 static void on_changed(void *userdata, int result, json_t *answer, const struct sbx_err *err)
 {
-	struct change *c = userdata;
-	struct sbx_call *call = c->call;
-	json_t *after;
+	struct sbx_call *call = userdata;
+	json_t *after = result == 0 ? state_of(answer, true) : NULL;
 
+	sbx_audit_end(call, result, after);
+	json_decref(after);
 	call->daemon->n_cut += (uint64_t)json_integer_value(json_object_get(answer, "cut"));
-	if (result == 0) {
-		after = state_of(answer, true);
-		sbx_audit_made(call, call->found.params[0], c->before, after);
-		json_decref(after);
+	if (result == 0)
 		reply(call, answer);
-	} else {
+	else
 		sbx_call_refused(call, result, answer, err);
-	}
-	json_decref(c->before);
-	free(c);
 }
 
 /* Is the request too long for a launcher's line? Then it was answered. */
@@ -114,6 +104,24 @@ static bool is_too_long(struct sbx_call *call, const json_t *request)
 	return true;
 }
 
+/* Sends the change to the launcher, after its audit row. */
+static void change_there(struct sbx_call *call, const json_t *was, bool of_launcher,
+			 json_t *request_take)
+{
+	const char *id = call->found.params[0];
+	json_t *before = state_of(was, of_launcher);
+	struct sbx_err err = { 0 };
+	int r = sbx_audit_begin(call, id, before, call->body, &err);
+
+	json_decref(before);
+	if (r == 0) {
+		sbx_call_ask(call, id, request_take, on_changed, call);
+		return;
+	}
+	json_decref(request_take);
+	sbx_call_store_failed(call, r, &err);
+}
+
 /* @was: the sandbox before, by its launcher, which refuses if it has another @generation by then;
  * or by the database with 0, when any will do. */
 static void change(struct sbx_call *call, const json_t *was, json_int_t generation)
@@ -124,7 +132,6 @@ static void change(struct sbx_call *call, const json_t *was, json_int_t generati
 	struct sbx_err err = { 0 };
 	json_t *texts = rules ? sbx_net_rules_texts(rules, "rules", field, &err) : NULL;
 	json_t *request = json_pack("{s:s, s:o*}", "op", "network", "rules", texts);
-	struct change *c;
 
 	if (field[0]) {
 		json_decref(request);
@@ -136,16 +143,14 @@ static void change(struct sbx_call *call, const json_t *was, json_int_t generati
 		json_decref(request);
 		return;
 	}
-	c = request && (texts || !rules) ? malloc(sizeof(*c)) : NULL;
-	if (!c) {
+	if (!request || (rules && !texts)) {
 		json_decref(request);
 		sbx_reply_json(call, 200, NULL);
 		return;
 	}
-	*c = (struct change){ call, state_of(was, generation != 0) };
 	if (generation)
 		json_object_set_new(request, "generation", json_integer(generation));
-	sbx_call_ask(call, call->found.params[0], request, on_changed, c);
+	change_there(call, was, generation != 0, request);
 }
 
 /* If-Match: the generation is still the one that the caller saw. The launcher looks once more, as

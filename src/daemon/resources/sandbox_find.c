@@ -123,7 +123,7 @@ void sbx_call_child_failed(struct sbx_call *call, int result, const struct sbx_e
 
 void sbx_call_store_failed(struct sbx_call *call, int r, const struct sbx_err *err)
 {
-	if (r == -EBUSY && sbx_call_again(call))
+	if (r == -EBUSY && !call->audit_id && sbx_call_again(call))
 		return;
 	if (r == -EBUSY)
 		sbx_reply_problem(call, 503, "busy", NULL, "the database is locked: try again");

@@ -214,15 +214,8 @@ static void reply_at_end(struct sbx_call *call)
 static void on_killed(void *userdata, int result, json_t *answer, const struct sbx_err *err)
 {
 	struct sbx_call *call = userdata;
-	json_t *before, *after;
 
-	if (result == 0) {
-		before = json_pack("{s:b}", "live", 1);
-		after = json_pack("{s:b}", "live", 0);
-		sbx_audit_made(call, call->found.params[0], before, after);
-		json_decref(before);
-		json_decref(after);
-	}
+	sbx_audit_end(call, result, NULL);
 	if (result == 0 || result == SBX_CONTROL_E_NONE || result == SBX_CONTROL_E_GONE)
 		reply_at_end(call);
 	else
@@ -231,11 +224,21 @@ static void on_killed(void *userdata, int result, json_t *answer, const struct s
 
 void sbx_delete_sandbox(struct sbx_call *call)
 {
-	json_t *sandbox = sbx_call_sandbox(call, call->found.params[0]);
+	const char *id = call->found.params[0];
+	json_t *sandbox = sbx_call_sandbox(call, id), *before, *wanted;
+	struct sbx_err err = { 0 };
+	int r;
 
 	if (!sandbox)
 		return;
 	json_decref(sandbox);
-	sbx_call_ask(call, call->found.params[0], json_pack("{s:s}", "op", "kill"), on_killed,
-		     call);
+	before = json_pack("{s:b}", "live", 1);
+	wanted = json_pack("{s:b}", "live", 0);
+	r = sbx_audit_begin(call, id, before, wanted, &err);
+	json_decref(before);
+	json_decref(wanted);
+	if (r < 0)
+		sbx_call_store_failed(call, r, &err);
+	else
+		sbx_call_ask(call, id, json_pack("{s:s}", "op", "kill"), on_killed, call);
 }

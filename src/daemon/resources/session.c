@@ -7,6 +7,8 @@
 #include "daemon/resources/daemon.h"
 #include "daemon/resources/print.h"
 #include "daemon/resources/resources.h"
+#include "daemon/resources/sandbox_find.h"
+#include "store/store_rules.h"
 #include "sys/process/proc.h"
 
 #define PAGE "/ui/"
@@ -25,8 +27,10 @@ void sbx_get_session(struct sbx_call *call)
 void sbx_post_session_link(struct sbx_call *call)
 {
 	const struct sbx_principal *p = &call->principal;
+	struct sbx_store *store = call->daemon->store;
 	char url[SBX_ACCESS_LINK_MAX];
-	int r;
+	struct sbx_err err = { 0 };
+	int r, failed;
 
 	if (p->by_cookie || (p->token[0] && p->role < SBX_ROLE_ADMIN)) {
 		sbx_reply_problem(call, 403, "denied", NULL,
@@ -34,15 +38,18 @@ void sbx_post_session_link(struct sbx_call *call)
 				  "admin");
 		return;
 	}
-	r = sbx_access_link(call->daemon->access, p, url);
-	if (r == 0)
-		sbx_audit_made(call, NULL, NULL, NULL);
-	if (r == SBX_ACCESS_E_NOWHERE)
+	r = sbx_store_begin(store, &err);
+	r = r ? r : sbx_audit(call, NULL, NULL, NULL, &err);
+	failed = r ? 0 : sbx_access_link(call->daemon->access, p, url);
+	r = sbx_store_end(store, r ? r : failed, &err);
+	if (r && !failed)
+		sbx_call_store_failed(call, r, &err);
+	else if (failed == SBX_ACCESS_E_NOWHERE)
 		sbx_reply_problem(call, 409, "no_address", NULL,
 				  "the service listens on no TCP address, which browsers need: "
 				  "start it with sbxd --listen 127.0.0.1:8484");
-	else if (r < 0)
-		sbx_reply_problem(call, 503, "failed", NULL, "%s", strerror(-r));
+	else if (failed)
+		sbx_reply_problem(call, 503, "failed", NULL, "%s", strerror(-failed));
 	else
 		sbx_reply_json(call, 201,
 			       json_pack("{s:s, s:o}", "url", url, "expires_at",

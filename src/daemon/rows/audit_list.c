@@ -17,6 +17,7 @@ static int take_row(const struct sbx_store_audit *a, void *userdata)
 	json_object_set_new(o, "object", sbx_print_text(a->object));
 	json_object_set_new(o, "before", sbx_print_json(a->before_json));
 	json_object_set_new(o, "after", sbx_print_json(a->after_json));
+	json_object_set_new(o, "outcome", a->made ? json_string("made") : json_null());
 	return sbx_page_add(userdata, o, a->id);
 }
 

@@ -173,7 +173,7 @@ static void finish(struct sbx_call *call, const char *workspace, int64_t id, int
 	if (r == 0 && method != SBX_DELETE)
 		r = sbx_store_rule_get(store, id, print_one, &after, err);
 	if (r == 0)
-		r = sbx_audit(call, object, before_take, after, err, NULL);
+		r = sbx_audit(call, object, before_take, after, err);
 	r = sbx_store_end(store, r, err);
 	json_decref(before_take);
 	if (r != 0) {

@@ -96,7 +96,7 @@ void sbx_set_task(struct sbx_call *call)
 	r = r ? r : sbx_store_task_set(store, id, strcmp(state, "open") == 0, note, &err);
 	r = r ? r : read_task(call, id, &after, &err);
 	sbx_text_fit(object, sizeof(object), "task %lld", (long long)id);
-	r = r ? r : sbx_audit(call, object, before, after, &err, NULL);
+	r = r ? r : sbx_audit(call, object, before, after, &err);
 	r = sbx_store_end(store, r, &err);
 	json_decref(before);
 	if (r == 0) {

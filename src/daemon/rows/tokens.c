@@ -62,7 +62,7 @@ static int add(struct sbx_call *call, const struct sbx_store_token *t, struct sb
 
 	*ret_after = print(t);
 	r = r ? r : sbx_store_token_add(store, t, err);
-	r = r ? r : sbx_audit(call, t->name, NULL, *ret_after, err, NULL);
+	r = r ? r : sbx_audit(call, t->name, NULL, *ret_after, err);
 	return sbx_store_end(store, r, err);
 }
 
@@ -127,7 +127,7 @@ void sbx_delete_token(struct sbx_call *call)
 
 	r = r ? r : sbx_store_tokens_each(store, take_wanted, &w, &err);
 	r = r ? r : sbx_store_token_remove(store, w.name, &err);
-	r = r ? r : sbx_audit(call, w.name, w.token, NULL, &err, NULL);
+	r = r ? r : sbx_audit(call, w.name, w.token, NULL, &err);
 	r = sbx_store_end(store, r, &err);
 	json_decref(w.token);
 	if (r == 0)

@@ -123,7 +123,7 @@ static bool write_settings(struct sbx_call *call, const char *name, bool is_new,
 		r = -ECANCELED;
 	r = r ? r : sbx_store_workspace_set(store, &w, &err);
 	r = r ? r : sbx_store_workspaces_each(store, name, take_one, &after, &err);
-	r = r ? r : sbx_audit(call, name, before, after, &err, NULL);
+	r = r ? r : sbx_audit(call, name, before, after, &err);
 	r = sbx_store_end(store, r, &err);
 	json_decref(before);
 	if (r == 0) {

@@ -142,6 +142,7 @@ static void on_started(void *userdata, const struct sbx_start_result *r)
 		forget(&c->rows);
 	switch (r->end) {
 	case SBX_START_RUNS:
+		sbx_audit_end(call, 0, NULL);
 		sbx_text_fit(path, sizeof(path), "/sandboxes/%s", c->rows.id);
 		sbx_reply_header(call, "Location", path);
 		sbx_call_show(call, c->rows.id, 201, warnings_of(r));
@@ -219,7 +220,8 @@ static int note(struct create *c, struct sbx_err *err)
 	int r;
 
 	json_object_del(after, "env");
-	r = sbx_audit(c->call, c->rows.id, NULL, after, err, &c->rows.audit_id);
+	r = sbx_audit_begin(c->call, c->rows.id, NULL, after, err);
+	c->rows.audit_id = c->call->audit_id;
 	json_decref(after);
 	return r;
 }

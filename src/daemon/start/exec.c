@@ -174,6 +174,8 @@ static void fail(struct exec *x, int r, json_t *answer, const struct sbx_err *er
 	const char *field = json_string_value(json_object_get(answer, "field"));
 	json_int_t status = json_integer_value(json_object_get(answer, "status"));
 
+	if (!x->started)
+		sbx_audit_end(x->call, r, NULL);
 	if (x->stream) {
 		end_stream(x, json_pack("{s:n, s:b}", "status", "timed_out", x->timed_out));
 		return;
@@ -328,6 +330,7 @@ static bool begin_stream(struct exec *x)
 /* False: @x is gone. */
 static bool on_started(struct exec *x, int64_t number)
 {
+	sbx_audit_end(x->call, 0, NULL);
 	x->started = true;
 	x->number = number;
 	evtimer_del(x->timer);
@@ -471,13 +474,14 @@ static int begin(struct exec *x, const char *id, struct sbx_err *err)
 }
 
 /* Values of variables and the input may be secrets. */
-static void note(struct sbx_call *call)
+static int note(struct sbx_call *call, struct sbx_err *err)
 {
 	const json_t *command = json_object_get(call->body, "command");
-	json_t *after = json_pack("{s:O}", "command", command);
+	json_t *wanted = json_pack("{s:O}", "command", command);
+	int r = sbx_audit_begin(call, call->found.params[0], NULL, wanted, err);
 
-	sbx_audit_made(call, call->found.params[0], NULL, after);
-	json_decref(after);
+	json_decref(wanted);
+	return r;
 }
 
 /* False: it was answered. One whose client has gone runs on, so it is no request that waits. */
@@ -514,8 +518,14 @@ void sbx_post_exec(struct sbx_call *call)
 	}
 	if (!may_begin(call))
 		return;
+	r = note(call, &err);
+	if (r < 0) {
+		sbx_call_store_failed(call, r, &err);
+		return;
+	}
 	x = calloc(1, sizeof(*x));
 	if (!x) {
+		sbx_audit_end(call, SBX_CONTROL_E_NONE, NULL);
 		sbx_reply_json(call, 200, NULL);
 		return;
 	}
@@ -526,8 +536,6 @@ void sbx_post_exec(struct sbx_call *call)
 	x->outputs[0] = (struct output){ x, "stdout", "stdout_base64", -1, NULL, NULL, 0, false };
 	x->outputs[1] = (struct output){ x, "stderr", "stderr_base64", -1, NULL, NULL, 0, false };
 	r = begin(x, id, &err);
-	if (r == 0)
-		note(call);
 	if (r != 0)
 		fail(x, r, NULL, &err);
 }

@@ -50,7 +50,7 @@ static void test_open_creates(void **state)
 	assert_int_equal(mode_of(wal), 0600);
 	assert_string_equal(query(f, "PRAGMA journal_mode"), "wal");
 	assert_string_equal(query(f, "PRAGMA page_size"), "1024");
-	assert_string_equal(query(f, "PRAGMA user_version"), "6");
+	assert_string_equal(query(f, "PRAGMA user_version"), "7");
 	assert_null(sbx_store_close(store));
 	assert_null(sbx_store_close(NULL));
 	/* Again, with nothing left to do. */
@@ -198,8 +198,8 @@ static void test_newer_is_refused(void **state)
 	struct fixture *f = *state;
 
 	sbx_store_close(open_store(f));
-	query(f, "PRAGMA user_version=7");
-	open_fails(f, SBX_STORE_E_NEWER, "version 7, this sbx knows 6");
+	query(f, "PRAGMA user_version=8");
+	open_fails(f, SBX_STORE_E_NEWER, "version 8, this sbx knows 7");
 	query(f, "PRAGMA user_version=-1");
 	open_fails(f, SBX_STORE_E_NEWER, "version -1");
 }

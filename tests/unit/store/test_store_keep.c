@@ -254,7 +254,7 @@ static void old_database(struct fixture *f, int version)
 
 	make_old(f, version);
 	store = open_store(f);
-	assert_string_equal(query(f, "PRAGMA user_version"), "6");
+	assert_string_equal(query(f, "PRAGMA user_version"), "7");
 	assert_string_equal(query(f, "SELECT state || generation || air_gapped || allow_out || "
 				     "deny_out FROM sandbox"),
 			    "running10[][]");

@@ -224,6 +224,40 @@ static void test_audit(void **state)
 	sbx_store_close(store);
 }
 
+static int tell_made(const struct sbx_store_audit *a, void *userdata)
+{
+	TELL((struct told *)userdata, "%lld %d %s;", (long long)a->id, a->made, a->after_json);
+	return 0;
+}
+
+/* A row that comes before its change. */
+static void test_audit_made(void **state)
+{
+	struct fixture *f = *state;
+	struct sbx_store *store = open_store(f);
+	struct sbx_store_audit a = { .at_ms = 5,
+				     .principal = "ci",
+				     .action = "PUT /x/{id}",
+				     .after_json = "1" };
+	const struct sbx_store_audit_filter all = { 0 };
+	struct told told = { 0 };
+
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(sbx_store_audit_add(store, &a, &f->err, NULL), 0);
+	a.made = true;
+	assert_int_equal(sbx_store_audit_add(store, &a, &f->err, NULL), 0);
+	assert_int_equal(sbx_store_audit_page(store, &all, tell_made, &told, &f->err), 0);
+	assert_string_equal(told.text, "4 1 1;3 0 1;2 0 1;1 0 1;");
+	assert_int_equal(sbx_store_audit_made(store, 1, NULL, &f->err), 0);
+	assert_int_equal(sbx_store_audit_made(store, 2, "\x01", &f->err), -EINVAL);
+	assert_int_equal(sbx_store_audit_made(store, 3, "2", &f->err), 0);
+	assert_int_equal(sbx_store_audit_made(store, 9, "2", &f->err), 0);
+	told = (struct told){ 0 };
+	assert_int_equal(sbx_store_audit_page(store, &all, tell_made, &told, &f->err), 0);
+	assert_string_equal(told.text, "4 1 1;3 1 2;2 0 1;1 1 1;");
+	sbx_store_close(store);
+}
+
 static void test_sandboxes(void **state)
 {
 	struct fixture *f = *state;
@@ -411,6 +445,7 @@ int main(void)
 		T(test_tokens_refused),
 		T(test_token_used),
 		T(test_audit),
+		T(test_audit_made),
 		T(test_sandboxes),
 		T(test_sandboxes_refused),
 		T(test_no_memory),
