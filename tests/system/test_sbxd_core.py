@@ -100,6 +100,18 @@ def test_it_says_where_it_serves(sbx):
         assert r.rc == 1 and r.err == f"sbxd: --listen {address}: Address already in use: another program has this port; take another one\n"
 
 
+def test_one_service_at_a_socket(sbx):
+    """Another one is refused. The socket of one that was killed is no reason."""
+    with service(sbx) as s:
+        r = sbx.run(["--foreground", "--socket", s.where], [], program="bin/sbxd")
+        assert (r.rc, r.err) == (1, f"sbxd: {s.where}: another sbxd serves there\n")
+        s.p.kill()
+        s.p.wait()
+        assert os.path.exists(s.where)
+        s.start()
+        assert s.get("/healthz")["status"] == "ok"
+
+
 def test_a_chunked_body_has_the_same_limit(sbx):
     with service(sbx) as s:
         out = raw(s.where, b"PUT /sandboxes/000000000000/network HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"

@@ -12,6 +12,7 @@
 #include "base/addr.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "sys/fs/unix_stream.h"
 
 #define BACKLOG	   256
 #define PASSED_MAX 8
@@ -33,12 +34,11 @@ static int open_socket(int family)
 }
 
 /* Does a process answer on this socket? */
-static bool is_live(const struct sockaddr_un *a)
+static bool is_live(const char *path)
 {
-	SBX_AUTO_CLOSE int fd = open_socket(AF_UNIX);
+	SBX_AUTO_CLOSE int fd = sbx_unix_connect(path);
 
-	return fd >= 0 &&
-	       (connect(fd, (const struct sockaddr *)a, sizeof(*a)) == 0 || errno == EAGAIN);
+	return fd >= 0 || fd == -EAGAIN;
 }
 
 int sbx_listen_unix(const char *path, unsigned mode, struct sbx_err *err)
@@ -56,7 +56,7 @@ int sbx_listen_unix(const char *path, unsigned mode, struct sbx_err *err)
 		return -ENAMETOOLONG;
 	}
 	if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode)) {
-		if (is_live(&a)) {
+		if (is_live(path)) {
 			sbx_err_set(err, "%s: another sbxd serves there", path);
 			return -EADDRINUSE;
 		}
