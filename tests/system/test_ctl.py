@@ -3,9 +3,12 @@
 import json
 import os
 import re
+import shutil
+import subprocess
 
 import pytest
 
+from conftest import INST, USER
 from ctl import SCHEMA, ctl, ctl_json, in_terminal, plain
 
 
@@ -78,6 +81,17 @@ def test_profile_list(sbx):
         rc, text = in_terminal(sbx, "profile", "list", width=width)
         assert rc == 0 and max(map(len, plain(text).splitlines())) <= width
         assert "mine" in text
+
+
+def test_no_profiles(sbx):
+    """An installation that lacks them."""
+    inst = os.path.join(sbx.tmp, "inst")
+    shutil.copytree(INST, inst, symlinks=True, ignore=lambda _path, names: [n for n in names if n == "profiles"])
+    argv = [*sbx.world.ns(USER), os.path.join(inst, "bin/sbxctl"), "profile", "list"]
+    r = subprocess.run(argv, env=sbx.env(), capture_output=True, text=True, timeout=60)
+    assert (r.returncode, r.stdout) == (0, "") and "there are no profiles" in r.stderr, r
+    r = subprocess.run([*argv, "--json"], env=sbx.env(), capture_output=True, text=True, timeout=60)
+    assert (r.returncode, json.loads(r.stdout), r.stderr) == (0, {"profiles": []}, ""), r
 
 
 def test_profile_show_and_diff(sbx):

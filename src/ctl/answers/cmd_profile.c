@@ -9,8 +9,8 @@
 
 #include "base/cleanup.h"
 #include "ctl/answers/text_diff.h"
+#include "ctl/frame/list.h"
 #include "ctl/frame/places.h"
-#include "ctl/print/table.h"
 #include "launcher/cli/profile_list.h"
 #include "launcher/host/config.h"
 #include "policy/decide/policy.h"
@@ -18,28 +18,21 @@
 #include "policy/profile/settle.h"
 
 SBX_DEFINE_CLEANUP(struct sbx_profile, sbx_profile_free);
-SBX_DEFINE_CLEANUP(struct sbx_table, sbx_table_free);
 
 /* --- list --- */
 
-struct list {
-	json_t *json;
-	struct sbx_table *table;
-};
-
 static void list_one(const struct sbx_listed_profile *p, void *userdata)
 {
-	struct list *list = userdata;
+	struct sbx_list *list = userdata;
 	char why[SBX_ERR_FILE_MAX + SBX_ERR_MSG_MAX + 64] = "";
 
 	if (p->err)
 		sbx_err_format(p->err, why, sizeof(why));
 	if (list->json) {
-		json_array_append_new(list->json, json_pack("{s:o, s:o, s:o, s:o}", "name",
-							    sbx_json_text(p->name), "file",
-							    sbx_json_text(p->path), "description",
-							    sbx_json_text(p->description), "error",
-							    sbx_json_text(p->err ? why : NULL)));
+		sbx_list_add(list, json_pack("{s:o, s:o, s:o, s:o}", "name", sbx_json_text(p->name),
+					     "file", sbx_json_text(p->path), "description",
+					     sbx_json_text(p->description), "error",
+					     sbx_json_text(p->err ? why : NULL)));
 		return;
 	}
 	sbx_table_add(list->table, SBX_PLAIN, p->name);
@@ -58,18 +51,17 @@ static int run_list(struct sbx_ctl *ctl)
 		{ "DESCRIPTION", .shrinks = true },
 		{ "FILE", .shrinks = true },
 	};
-	SBX_CLEANUP(sbx_table_freep)
-	struct sbx_table *table = sbx_table_new(columns, SBX_N_ELEMENTS(columns));
-	struct list list = { ctl->out.json ? json_array() : NULL, table };
-	int r, status = sbx_ctl_places(ctl);
+	SBX_CLEANUP(sbx_list_fini) struct sbx_list list = { 0 };
+	int r = sbx_ctl_places(ctl);
 
-	if (status != SBX_CTL_DONE || !table)
-		return table ? status : sbx_ctl_status(ctl, -ENOMEM, "profiles");
-	r = sbx_profile_list_each(&ctl->facts, list_one, &list);
-	if (r == 0 && list.json)
-		r = sbx_out_json(&ctl->out, json_pack("{s:o}", "profiles", list.json), false);
-	else if (r == 0)
-		r = sbx_table_print(table, &ctl->out);
+	if (r != SBX_CTL_DONE)
+		return r;
+	r = sbx_list_init(&list, ctl, columns, SBX_N_ELEMENTS(columns));
+	if (r == 0)
+		r = sbx_profile_list_each(&ctl->facts, list_one, &list);
+	if (r == 0)
+		r = sbx_list_print(&list, "profiles",
+				   "there are no profiles: install all of sbx anew, in one piece");
 	return sbx_ctl_status(ctl, r, "profiles");
 }
 
