@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/statvfs.h>
 
 #include "base/text.h"
 #include "store/sql.h"
@@ -17,6 +18,7 @@
 #define COLUMNS                                                                                    \
 	"id, workspace, rule_type, pattern, action, priority, enabled, is_floor, note, "           \
 	"created_by, changed_by, created_ms, changed_ms"
+#define ROOM_MIN   65536 /* bytes: a change writes some pages, and the -shm grows by 32 KiB */
 #define OF_SANDBOX "(workspace IS NULL OR workspace = ?1) AND enabled = 1"
 
 /* --- reading --- */
@@ -232,6 +234,39 @@ int sbx_store_end(struct sbx_store *store, int r, struct sbx_err *err)
 {
 	store->changing = false;
 	return end_writing(store, r, err);
+}
+
+/* A file system that tells no size has room. */
+static int look_for_room(const char *file, struct sbx_err *err)
+{
+	struct statvfs st;
+
+	if (statvfs(file, &st) < 0 || st.f_blocks == 0)
+		return 0;
+	if (st.f_flag & ST_RDONLY) {
+		sbx_err_set(err, "database %s: its file system is read-only", file);
+		return -EROFS;
+	}
+	if ((uint64_t)st.f_bavail * st.f_frsize < ROOM_MIN) {
+		sbx_err_set(err, "database %s: its file system is full", file);
+		return -ENOSPC;
+	}
+	return 0;
+}
+
+int sbx_store_can_write(struct sbx_store *store, struct sbx_err *err)
+{
+	const char *file = sqlite3_db_filename(store->db, "main");
+	int r;
+
+	if (sqlite3_db_readonly(store->db, "main") == 1) { /* BEGIN would begin to read */
+		sbx_err_set(err, "database %s: this user could not write it when it was opened",
+			    file);
+		return -EROFS;
+	}
+	r = sbx_sql_exec(store->db, "BEGIN IMMEDIATE", "it cannot be written", err);
+	sbx_sql_rollback(store->db);
+	return r ? r : look_for_room(file, err);
 }
 
 /* A step whose failure of a CHECK is told in the table's words. */

@@ -94,6 +94,10 @@ int sbx_store_rule_get(struct sbx_store *store, int64_t id, sbx_store_rule_fn fn
 /* Begins a change of rules, workspaces, tasks and the audit that is written as a whole, by
  * sbx_store_end(). Other writers wait. 0 or -errno (-EBUSY). */
 int sbx_store_begin(struct sbx_store *store, struct sbx_err *err);
+/* Could a change be written now? Nothing is: one is begun and undone, and the file system is asked
+ * for its room. 0 or -errno with @err (-EBUSY: another writer has the database; -EROFS; -ENOSPC).
+ * A quota is not seen. Not between sbx_store_begin() and sbx_store_end(). */
+int sbx_store_can_write(struct sbx_store *store, struct sbx_err *err);
 /* @r 0: the change is committed; otherwise it is undone. @r, or why it was not committed. Also
  * valid after a sbx_store_begin() that failed. */
 int sbx_store_end(struct sbx_store *store, int r, struct sbx_err *err);

@@ -11,6 +11,7 @@ from conftest import INST
 from sbxd import service, wait_for
 from test_database import FILL, shell, small  # noqa: F401
 from test_lifecycle import clean  # noqa: F401
+from test_sbxd_audit import locked
 from test_sbxd_events import made, put
 from test_sbxd_idle import n_fds
 from test_sbxd_rules import RULES
@@ -60,6 +61,51 @@ def test_a_full_disk_refuses_whole(sbx, clean, small):  # noqa: F811
         s.ask("POST", "/tokens", {"name": "t", "role": "viewer"}, status=201)
         tokens, there, _, _, starts, sandboxes = changes(s)
         assert tokens == there == {"t"} and starts == sandboxes and len(starts) == 2
+
+
+# --- readiness ---
+
+def ready(s):
+    a = s.ask("GET", "/readyz")
+    assert a.status == (200 if a.json["status"] == "ok" else 503) and s.get("/healthz")["status"] == "ok"
+    return a.json["database"]
+
+
+def test_not_ready_on_a_full_disk(sbx, clean, small):  # noqa: F811
+    small(sbx.state)
+    with service(sbx) as s:
+        assert ready(s) == "ok"
+        assert shell(sbx, FILL, sbx.state) == (0, "")
+        wait_for(lambda: ready(s) == f"database {sbx.state}/sbx.db: its file system is full")
+        assert shell(sbx, "rm fill", sbx.state) == (0, "")
+        wait_for(lambda: ready(s) == "ok")
+
+
+def test_not_ready_with_a_database_that_cannot_be_written(sbx, clean):
+    with service(sbx) as s:
+        assert ready(s) == "ok"
+    os.chmod(sbx.state + "/sbx.db", 0o400)
+    with service(sbx) as s:
+        assert ready(s) == f"database {sbx.state}/sbx.db: this user could not write it when it was opened"
+        assert s.ask("POST", RULES, {"pattern": "x.test", "action": "allow"}).status == 503
+    os.chmod(sbx.state + "/sbx.db", 0o600)
+    with service(sbx) as s:
+        assert ready(s) == "ok"
+
+
+def test_readiness_waits_for_nothing_and_writes_nothing(sbx, clean):
+    """It has no token. A writer that takes long is no fault of the database."""
+    with service(sbx) as s:
+        ready(s)
+        before = [os.stat(sbx.state + "/sbx.db" + n) for n in ("", "-wal")]
+        with locked(sbx):
+            time.sleep(1.1)  # the next one looks again
+            begun = time.monotonic()
+            assert ready(s) == "ok" and time.monotonic() - begun < 0.2
+        for _ in range(60):
+            ready(s)
+        after = [os.stat(sbx.state + "/sbx.db" + n) for n in ("", "-wal")]
+        assert [(a.st_size, a.st_mtime_ns) for a in before] == [(a.st_size, a.st_mtime_ns) for a in after]
 
 
 LINES = 400

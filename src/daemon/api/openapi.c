@@ -81,6 +81,13 @@ static json_t *responses(const struct sbx_route *r)
 	}
 	sbx_text_cut(status, sizeof(status), "%d", r->status);
 	json_object_set_new(all, status, ok);
+	if (r->status_2) {
+		json_t *other = json_deep_copy(ok);
+
+		json_object_set_new(other, "description", json_string("not now, as the body says"));
+		sbx_text_cut(status, sizeof(status), "%d", r->status_2);
+		json_object_set_new(all, status, other);
+	}
 	if (r->tagged && r->method == SBX_GET)
 		json_object_set_new(all, "304", json_pack("{s:s}", "description", "not changed"));
 	json_object_set_new(all, "default",

@@ -46,6 +46,7 @@ struct sbx_route {
 	const char *help;    /* a sentence without its capital and full stop */
 	void (*run)(struct sbx_call *call);
 	int status;   /* of success */
+	int status_2; /* another one with the same body; 0: none */
 	bool is_list; /* the body is {"items": [answer...], "next_cursor"} */
 	bool streams; /* `Accept: text/event-stream` is answered by events */
 	bool tagged;  /* the answer has an ETag: If-None-Match of GET, If-Match of the rest */

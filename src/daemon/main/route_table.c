@@ -144,7 +144,8 @@ static const struct sbx_field audit_query[] = {
 static const struct sbx_route rows[] = {
 	{ SBX_GET, SBX_ROLE_NONE, "/healthz", "getHealth", .status = 200, .answer = "Health",
 	  .help = "say that the service answers", .run = sbx_get_health },
-	{ SBX_GET, SBX_ROLE_NONE, "/readyz", "getReady", .status = 200, .answer = "Ready",
+	{ SBX_GET, SBX_ROLE_NONE, "/readyz", "getReady", .status = 200,
+	  .status_2 = 503, .answer = "Ready",
 	  .help = "say whether the service can do its work", .run = sbx_get_ready },
 	{ SBX_GET, SBX_ROLE_NONE, "/openapi.json", "getOpenapi", .status = 200,
 	  .media = "application/json", .help = "describe the API", .run = sbx_get_openapi },

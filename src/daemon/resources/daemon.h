@@ -17,6 +17,13 @@
 #include "launcher/host/facts.h"
 #include "store/store.h"
 
+/* Whether the database can be written, for /readyz, which has no token: a look a second. */
+struct sbx_write_look {
+	uint64_t at_us; /* monotonic; 0: none yet */
+	int result;	/* of sbx_store_can_write() */
+	struct sbx_err err;
+};
+
 /* The service's context: its places, its database and its parts. Handlers get it with each call. */
 struct sbx_daemon {
 	struct event_base *base;
@@ -36,6 +43,7 @@ struct sbx_daemon {
 	struct sbx_children *children; /* programs that answer */
 	struct sbx_sampler *sampler;   /* what live sandboxes use */
 	struct sbx_tally tally;
+	struct sbx_write_look write_look;
 	int64_t started_ms; /* CLOCK_REALTIME */
 	uint64_t n_cut;	    /* flows, by changes through the service */
 	struct sbx_dir_watches *watches;
