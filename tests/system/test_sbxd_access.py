@@ -132,6 +132,22 @@ def test_a_link_is_a_session(sbx):
                                                           headers={"Sec-Fetch-Site": "same-origin"})
 
 
+def test_a_used_link_in_a_browser(sbx):
+    """A page that says what to do, in place of a problem document; nothing of the request is in it."""
+    with service(sbx, TCP) as s:
+        path = ctl_json(sbx, "web")["url"].split(str(PORT))[1]
+        tcp, html = s.tcp(PORT), {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+        assert tcp.ask("GET", path, headers=html, status=303).body == b""
+        for wrong in path, "/login?code=" + "0" * 64, "/login?code=%3Cscript%3E":
+            a = tcp.ask("GET", wrong, headers=html, status=403)
+            assert a.media == "text/html" and b"<code>sbxctl web</code>" in a.body and b"<script" not in a.body
+            assert a.headers["Content-Security-Policy"].startswith("default-src 'none'; ") and a.headers["Set-Cookie"] is None
+            assert (a.headers["X-Content-Type-Options"], a.headers["Cache-Control"]) == ("nosniff", "no-store")
+            for accept in "*/*", "application/json":
+                assert tcp.ask("GET", wrong, headers={"Accept": accept}, status=403).json["code"] == "link"
+        assert tcp.ask("GET", "/session", headers=html, status=401).media == "application/problem+json"
+
+
 def test_a_stolen_cookie(sbx):
     """A browser sends the cookie to every port of 127.0.0.1: a server of another user there gets it."""
     with service(sbx, TCP, root=True) as s:

@@ -64,7 +64,7 @@ static json_t *answer_schema(const struct sbx_route *r)
 
 static json_t *responses(const struct sbx_route *r)
 {
-	json_t *ok = json_pack("{s:s}", "description", "done"), *all = json_object();
+	json_t *ok = json_pack("{s:s}", "description", "done"), *all = json_object(), *problem;
 	char status[8];
 
 	if (r->answer || r->media || r->streams) {
@@ -90,10 +90,13 @@ static json_t *responses(const struct sbx_route *r)
 	}
 	if (r->tagged && r->method == SBX_GET)
 		json_object_set_new(all, "304", json_pack("{s:s}", "description", "not changed"));
+	problem = json_pack("{s:{s:o}}", "application/problem+json", "schema",
+			    reference("Problem"));
+	if (r->shown)
+		json_object_set_new(problem, "text/html", json_object());
 	json_object_set_new(all, "default",
-			    json_pack("{s:s, s:{s:{s:o}}}", "description", "a problem (RFC 9457)",
-				      "content", "application/problem+json", "schema",
-				      reference("Problem")));
+			    json_pack("{s:s, s:o}", "description", "a problem (RFC 9457)",
+				      "content", problem));
 	return all;
 }
 

@@ -49,6 +49,7 @@ struct sbx_route {
 	int status_2; /* another one with the same body; 0: none */
 	bool is_list; /* the body is {"items": [answer...], "next_cursor"} */
 	bool streams; /* `Accept: text/event-stream` is answered by events */
+	bool shown;   /* `Accept: text/html` gets a page in place of a problem document */
 	bool tagged;  /* the answer has an ETag: If-None-Match of GET, If-Match of the rest */
 };
 

@@ -32,6 +32,7 @@ struct sbx_call {
 	struct sbx_browser browser;
 	bool wants_events; /* Accept: text/event-stream */
 	int64_t audit_id;  /* the row of its change (resources/audit.h); 0: nothing was begun */
+	bool wants_html;   /* Accept: text/html, as of a browser that opens a link */
 	struct sbx_http_request *http; /* http/server.c's */
 };
 

@@ -210,6 +210,7 @@ bool sbx_request_head(struct sbx_http_request *r, const char *url, const char *m
 	call->last_event_id = sbx_request_header(r, "Last-Event-ID");
 	call->host = host ? host : "";
 	call->wants_events = accept && strstr(accept, "text/event-stream");
+	call->wants_html = accept && strstr(accept, "text/html");
 	describe_caller(r, method, &caller);
 	call->browser = caller.browser;
 	if (sbx_access_admit(r->listener->http->o.access, &caller, &why) != 0) {

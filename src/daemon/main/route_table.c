@@ -164,6 +164,7 @@ static const struct sbx_route rows[] = {
 	  .answer = "SessionLink", .help = "make a link that opens the page for the caller, once",
 	  .run = sbx_post_session_link },
 	{ SBX_GET, SBX_ROLE_NONE, "/login", "getLogin", SBX_ROWS_QUERY(login_query), .status = 303,
+	  .shown = true,
 	  .help = "use a link: set the session's cookie, and lead to the page",
 	  .run = sbx_get_login },
 	{ SBX_POST, SBX_ROLE_VIEWER, "/session/logout", "postSessionLogout", .status = 204,

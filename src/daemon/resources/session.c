@@ -57,6 +57,28 @@ void sbx_post_session_link(struct sbx_call *call)
 							SBX_LINK_S * INT64_C(1000))));
 }
 
+/* A person has opened a link that does not do. */
+static void reply_no_login(struct sbx_call *call, const struct sbx_access_refusal *why)
+{
+	static const char page[] =
+		"<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
+		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+		"<meta name=\"color-scheme\" content=\"light dark\">\n"
+		"<title>This link is not valid - sbx</title>\n"
+		"<main>\n<h1>This link is not valid</h1>\n"
+		"<p>It was used already, or it is too old. Run <code>sbxctl web</code> again, and "
+		"open the new link.</p>\n</main>\n</html>\n";
+
+	if (!call->wants_html || strcmp(why->code, "link") != 0) {
+		sbx_reply_problem(call, why->status, why->code, NULL, "%s", why->err.msg);
+		return;
+	}
+	sbx_reply_header(call, "Content-Security-Policy",
+			 "default-src 'none'; base-uri 'none'; form-action 'none'; "
+			 "frame-ancestors 'none'");
+	sbx_reply_text(call, why->status, "text/html; charset=utf-8", page, sizeof(page) - 1);
+}
+
 void sbx_get_login(struct sbx_call *call)
 {
 	char cookie[SBX_ACCESS_COOKIE_MAX];
@@ -64,7 +86,7 @@ void sbx_get_login(struct sbx_call *call)
 
 	if (sbx_access_login(call->daemon->access, sbx_call_text(call, "code"), &call->browser,
 			     cookie, &why) != 0) {
-		sbx_reply_problem(call, why.status, why.code, NULL, "%s", why.err.msg);
+		reply_no_login(call, &why);
 		return;
 	}
 	sbx_reply_header(call, "Set-Cookie", cookie);
