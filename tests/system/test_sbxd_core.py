@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """sbxd: the server itself, and what it tells and changes of live sandboxes."""
 import contextlib
+import ctypes
 import json
 import os
 import socket
@@ -199,6 +200,31 @@ def test_the_service_ends_and_no_sandbox_does(sbx):
             s.start()  # the socket of the killed one is there
             assert s.get("/sandboxes?state=running")["items"]
         assert p.poll() is None
+
+
+def copy_of_listener(s):
+    """A descriptor of the service's listening socket."""
+    with open(f"/proc/{s.p.pid}/net/unix") as f:
+        inode = next(line.split()[6] for line in f if line.split()[-1] == s.where)
+    numbers = (n for n in os.listdir(f"/proc/{s.p.pid}/fd") if os.readlink(f"/proc/{s.p.pid}/fd/{n}") == f"socket:[{inode}]")
+    pidfd = os.pidfd_open(s.p.pid)
+    fd = ctypes.CDLL(None, use_errno=True).syscall(438, pidfd, int(next(numbers)), 0)  # pidfd_getfd(2)
+    os.close(pidfd)
+    assert fd >= 0
+    return fd
+
+
+def test_a_child_of_a_killed_one_does_not_serve(sbx):
+    """It has the listening socket until it executes its program."""
+    with service(sbx) as s:
+        held = copy_of_listener(s)
+        s.p.kill()
+        s.p.wait()
+        end = threading.Timer(0.3, os.close, [held])
+        end.start()
+        s.start()
+        end.join()
+        assert s.get("/healthz")
 
 
 def test_the_page_is_files_and_nothing_else(sbx):

@@ -2,6 +2,7 @@
 #include "daemon/main/listen.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -16,6 +17,8 @@
 
 #define BACKLOG	   256
 #define PASSED_MAX 8
+#define LIVE_TRIES 20
+#define LIVE_MS	   50 /* between two tries */
 #define NEEDS_TLS                                                                                  \
 	"other machines reach this address, so tokens need TLS: give --tls-certificate and "       \
 	"--tls-key"
@@ -41,6 +44,18 @@ static bool is_live(const char *path)
 	return fd >= 0 || fd == -EAGAIN;
 }
 
+/* A child of an sbxd that was killed has the socket until it executes its program. It does not
+ * serve, and closes the socket soon. */
+static bool stays_live(const char *path)
+{
+	for (int i = 0; i < LIVE_TRIES; i++) {
+		if (!is_live(path))
+			return false;
+		poll(NULL, 0, LIVE_MS);
+	}
+	return true;
+}
+
 int sbx_listen_unix(const char *path, unsigned mode, struct sbx_err *err)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
@@ -56,7 +71,7 @@ int sbx_listen_unix(const char *path, unsigned mode, struct sbx_err *err)
 		return -ENAMETOOLONG;
 	}
 	if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode)) {
-		if (is_live(path)) {
+		if (stays_live(path)) {
 			sbx_err_set(err, "%s: another sbxd serves there", path);
 			return -EADDRINUSE;
 		}
