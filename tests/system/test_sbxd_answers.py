@@ -295,7 +295,7 @@ def test_the_list_has_usage(sbx):
 
 def test_a_stopped_launcher_delays_no_list(sbx):
     with service(sbx) as s, running(sbx) as (p, _):
-        wait_for(lambda: s.get("/sandboxes?state=running")["items"])
+        one = wait_for(lambda: s.get("/sandboxes?state=running")["items"])[0]["id"]
         p.send_signal(signal.SIGSTOP)
         try:
             for _ in range(20):
@@ -303,6 +303,8 @@ def test_a_stopped_launcher_delays_no_list(sbx):
                 assert s.get("/sandboxes")["items"] and s.get("/healthz")
                 assert time.monotonic() - begun < 1
                 time.sleep(0.1)  # it is asked what it uses, and does not answer
+            a = s.ask("PUT", f"/sandboxes/{one}/network", {"air_gapped": True}, status=504, timeout=30)
+            assert a.json["code"] == "timed_out"
         finally:
             p.send_signal(signal.SIGCONT)
 
