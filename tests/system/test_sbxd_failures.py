@@ -4,11 +4,11 @@ import contextlib
 import os
 import shutil
 import socket
-import subprocess
 import threading
 import time
 
 from conftest import INST
+from ctl import ctl
 from sbxd import service, wait_for
 from test_database import FILL, shell, small  # noqa: F401
 from test_lifecycle import clean  # noqa: F401
@@ -64,6 +64,26 @@ def test_a_full_disk_refuses_whole(sbx, clean, small):  # noqa: F811
         assert tokens == there == {"t"} and starts == sandboxes and len(starts) == 2
 
 
+def test_a_full_disk_keeps_no_sandbox(sbx, clean, small):  # noqa: F811
+    """A sandbox could fill the disk: it can be cut off and ended without room for the audit, which comes later."""
+    small(sbx.state)
+    with service(sbx) as s:
+        one = start(s, "sleep", "60")["id"]
+        assert shell(sbx, FILL, sbx.state) == (0, "")
+        for i in range(200):  # what room the database has
+            if s.ask("POST", RULES, {"pattern": f"n{i}.test", "action": "allow", "note": "n" * 1000}).status == 507:
+                break
+        for i in range(40):
+            s.ask("PUT", f"/sandboxes/{one}/network", {"air_gapped": True, "deny_out": [f"n{i}.test"] * 20}, status=200)
+        s.ask("DELETE", "/sandboxes/" + one, status=204)
+        assert shell(sbx, "rm fill", sbx.state) == (0, "")
+        rows = wait_for(lambda: len(r := s.get(f"/audit?object={one}&limit=100")["items"]) == 42 and r)
+        assert {r["outcome"] for r in rows} == {"made"} and rows[0]["action"] == "DELETE /sandboxes/{id}"
+        # its launcher could not record the end: what it left tells that it has ended
+        assert ctl(sbx, "gc").rc == 0
+        wait_for(lambda: not s.get("/sandboxes/" + one)["live"])
+
+
 # --- readiness ---
 
 def ready(s):
@@ -116,12 +136,12 @@ def test_output_on_a_full_disk(sbx, clean, small):  # noqa: F811
     """The command does not wait for room; what was lost is told, to the byte."""
     small(sbx.state)
     with service(sbx) as s:
-        body = f"sleep 1; n=0; while [ $n -lt {LINES} ]; do n=$((n+1)); printf '%01000d\\n' $n; sleep 0.01; done; sleep 2.0625; echo end; exit 4"
+        body = f"sleep 1; n=0; while [ $n -lt {LINES} ]; do n=$((n+1)); printf '%01000d\\n' $n; sleep 0.01; done; sleep 2; echo end; exit 4"
         i = start(s, *SH, body)["id"]
         assert shell(sbx, FILL, sbx.state) == (0, "")
         begun = time.monotonic()
         with s.follow(f"/sandboxes/{i}/output", timeout=60) as stream:
-            wait_for(lambda: subprocess.run(["pgrep", "-fx", "sleep 2.0625"], stdout=subprocess.DEVNULL).returncode == 0, 30)
+            wait_for(lambda: s.ask("POST", f"/sandboxes/{i}/exec", {"command": ["pgrep", "-fx", "sleep 2"]}).json.get("status") == 0, 30)
             took = time.monotonic() - begun
             assert shell(sbx, "rm fill", sbx.state) == (0, "")
             seen = list(stream)

@@ -6,75 +6,155 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+#include "sys/process/proc.h"
 
 static const struct timeval interval = { .tv_sec = SBX_AUDIT_RETRY_S };
 
-struct ending {
-	struct ending *next;
-	int64_t id;
-	bool made;
-	char *after_json; /* owned */
+/* The end of a row, or a row that is not written. Texts are owned. */
+struct waiting {
+	struct waiting *next;
+	int64_t id; /* below 0: the row is not written */
+	struct sbx_store_audit row;
+	enum sbx_audit_end end;
+	const char *after_json;
 };
 
 struct sbx_audit_queue {
 	struct sbx_store *store;
 	struct event *retry;
-	struct ending *first, **end;
+	struct waiting *first, **end;
 	size_t n;
+	int64_t last_id; /* of a row that was not written; they go down from 0 */
+	uint64_t n_lost;
 };
 
-static void ending_free(struct ending *e)
+static void waiting_free(struct waiting *w)
 {
-	free(e->after_json);
-	free(e);
+	free((char *)(uintptr_t)w->row.principal);
+	free((char *)(uintptr_t)w->row.action);
+	free((char *)(uintptr_t)w->row.object);
+	free((char *)(uintptr_t)w->row.before_json);
+	free((char *)(uintptr_t)w->row.after_json);
+	free((char *)(uintptr_t)w->after_json);
+	free(w);
 }
 
-/* NULL: no memory. */
-static struct ending *ending_copy(const struct ending *from)
+/* A copy of @from, in @*ret; NULL for NULL. False: no memory. */
+static bool copy(const char *from, const char **ret)
 {
-	struct ending *e = malloc(sizeof(*e));
+	*ret = from ? strdup(from) : NULL;
+	return *ret || !from;
+}
 
-	if (!e)
+/* A copy of @from, unless NULL. NULL: no memory. */
+static struct waiting *waiting_new(int64_t id, const struct sbx_store_audit *from)
+{
+	struct waiting *w = calloc(1, sizeof(*w));
+	struct sbx_store_audit *row;
+
+	if (!w)
 		return NULL;
-	*e = *from;
-	e->next = NULL;
-	e->after_json = from->after_json ? strdup(from->after_json) : NULL;
-	if (e->after_json || !from->after_json)
-		return e;
-	free(e);
+	w->id = id;
+	row = &w->row;
+	if (!from)
+		return w;
+	row->at_ms = from->at_ms;
+	if (copy(from->principal, &row->principal) && copy(from->action, &row->action) &&
+	    copy(from->object, &row->object) && copy(from->before_json, &row->before_json) &&
+	    copy(from->after_json, &row->after_json))
+		return w;
+	waiting_free(w);
 	return NULL;
 }
 
-/* Could the database take it, now or ever? */
-static bool write_one(struct sbx_audit_queue *q, const struct ending *e)
-{
-	int r = e->made ? sbx_store_audit_made(q->store, e->id, e->after_json, NULL) :
-			  sbx_store_audit_remove(q->store, e->id, NULL);
+/* --- writing --- */
 
+static int tell_lost(struct sbx_audit_queue *q)
+{
+	char text[64];
+	const struct sbx_store_audit row = {
+		.at_ms = (int64_t)sbx_clock_realtime_ms(),
+		.principal = "sbxd",
+		.action = "audit rows lost",
+		.after_json = text,
+		.made = true,
+	};
+
+	sbx_text_fit(text, sizeof(text), "{\"lost\":%llu}", (unsigned long long)q->n_lost);
+	return sbx_store_audit_add(q->store, &row, NULL, NULL);
+}
+
+static int write_row(struct sbx_audit_queue *q, const struct waiting *w)
+{
+	struct sbx_store_audit row = w->row;
+
+	row.made = w->end == SBX_AUDIT_MADE;
+	if (w->after_json)
+		row.after_json = w->after_json;
+	return sbx_store_audit_add(q->store, &row, NULL, NULL);
+}
+
+/* Could the database take it, now or ever? */
+static bool write_one(struct sbx_audit_queue *q, const struct waiting *w)
+{
+	int r;
+
+	if (w->id < 0)
+		r = write_row(q, w);
+	else if (w->end == SBX_AUDIT_MADE)
+		r = sbx_store_audit_made(q->store, w->id, w->after_json, NULL);
+	else
+		r = sbx_store_audit_remove(q->store, w->id, NULL);
+	if (r == -EINVAL && w->id < 0)
+		q->n_lost++;
 	return r == 0 || r == -EINVAL;
 }
 
-static void flush(struct sbx_audit_queue *q)
+static void arm(struct sbx_audit_queue *q)
 {
-	while (q->first && write_one(q, q->first)) {
-		struct ending *e = q->first;
-
-		q->first = e->next;
-		if (!q->first)
-			q->end = &q->first;
-		ending_free(e);
-		q->n--;
-	}
-	if (q->first)
+	if ((q->first || q->n_lost) && !event_pending(q->retry, EV_TIMEOUT, NULL))
 		event_add(q->retry, &interval);
+}
+
+/* Removes what stands at @at. */
+static void drop(struct sbx_audit_queue *q, struct waiting **at)
+{
+	struct waiting *w = *at;
+
+	*at = w->next;
+	if (!*at)
+		q->end = at;
+	waiting_free(w);
+	q->n--;
+}
+
+/* Rows whose end is still to come stay, unless @all are to be written. */
+static void flush(struct sbx_audit_queue *q, bool all)
+{
+	struct waiting **at = &q->first;
+
+	while (*at) {
+		if ((*at)->end == SBX_AUDIT_OPEN && !all)
+			at = &(*at)->next;
+		else if (write_one(q, *at))
+			drop(q, at);
+		else
+			break;
+	}
+	if (!*at && q->n_lost && tell_lost(q) == 0)
+		q->n_lost = 0;
 }
 
 static void on_retry(evutil_socket_t fd, short what, void *userdata)
 {
 	(void)fd;
 	(void)what;
-	flush(userdata);
+	flush(userdata, false);
+	arm(userdata);
 }
+
+/* --- the queue --- */
 
 int sbx_audit_queue_new(struct event_base *base, struct sbx_store *store,
 			struct sbx_audit_queue **ret_queue)
@@ -98,42 +178,73 @@ struct sbx_audit_queue *sbx_audit_queue_free(struct sbx_audit_queue *q)
 {
 	if (!q)
 		return NULL;
-	flush(q);
-	while (q->first) {
-		struct ending *e = q->first;
-
-		q->first = e->next;
-		ending_free(e);
-	}
+	flush(q, true);
+	while (q->first)
+		drop(q, &q->first);
 	event_free(q->retry);
 	free(q);
 	return NULL;
 }
 
-static void add(struct sbx_audit_queue *q, const struct ending *ending)
+/* Takes @w. NULL: there is no room, or no memory. */
+static struct waiting *append(struct sbx_audit_queue *q, struct waiting *w)
 {
-	struct ending *e;
-
-	if (!q->first && write_one(q, ending))
-		return;
-	e = q->n < SBX_AUDIT_QUEUE_MAX ? ending_copy(ending) : NULL;
-	if (!e)
-		return;
-	*q->end = e;
-	q->end = &e->next;
+	if (!w || q->n == SBX_AUDIT_QUEUE_MAX) {
+		if (w)
+			waiting_free(w);
+		return NULL;
+	}
+	*q->end = w;
+	q->end = &w->next;
 	q->n++;
-	if (!event_pending(q->retry, EV_TIMEOUT, NULL))
-		event_add(q->retry, &interval);
+	return w;
 }
 
-void sbx_audit_queue_made(struct sbx_audit_queue *q, int64_t id, const char *after_json)
+int64_t sbx_audit_queue_begin(struct sbx_audit_queue *q, const struct sbx_store_audit *row)
 {
-	add(q, &(struct ending){ .id = id,
-				 .made = true,
-				 .after_json = (char *)(uintptr_t)after_json });
+	int64_t id;
+
+	if (sbx_store_audit_add(q->store, row, NULL, &id) == 0)
+		return id;
+	id = --q->last_id;
+	if (!append(q, waiting_new(id, row)))
+		q->n_lost++;
+	arm(q);
+	return id;
 }
 
-void sbx_audit_queue_remove(struct sbx_audit_queue *q, int64_t id)
+/* Where row @id waits, or the end. */
+static struct waiting **find(struct sbx_audit_queue *q, int64_t id)
 {
-	add(q, &(struct ending){ .id = id });
+	struct waiting **at = &q->first;
+
+	while (*at && (*at)->id != id)
+		at = &(*at)->next;
+	return at;
+}
+
+static void end_waiting(struct sbx_audit_queue *q, int64_t id, enum sbx_audit_end end,
+			const char *after_json)
+{
+	struct waiting **at = find(q, id);
+
+	if (*at && id < 0 && end == SBX_AUDIT_REFUSED) {
+		drop(q, at);
+	} else if (*at) {
+		(*at)->end = end;
+		copy(after_json, &(*at)->after_json);
+	}
+}
+
+void sbx_audit_queue_end(struct sbx_audit_queue *q, int64_t id, enum sbx_audit_end end,
+			 const char *after_json)
+{
+	const struct waiting now = { .id = id, .end = end, .after_json = after_json };
+
+	if (id > 0 && (end == SBX_AUDIT_UNKNOWN || write_one(q, &now)))
+		return;
+	if (id > 0)
+		append(q, waiting_new(id, NULL));
+	end_waiting(q, id, end, after_json);
+	arm(q);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "daemon/resources/audit.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,49 +56,58 @@ static void change_fini(struct change *c)
 	free(c->after);
 }
 
-static int add(struct sbx_call *call, struct change *c, struct sbx_err *err)
+static int add(struct sbx_call *call, const char *object, const json_t *before, const json_t *after,
+	       bool made, struct sbx_err *err)
 {
-	int r = sbx_store_audit_add(call->daemon->store, &c->row, err, &call->audit_id);
+	struct change c;
+	int r;
 
-	change_fini(c);
+	change_init(&c, call, object, before, after);
+	c.row.made = made;
+	r = sbx_store_audit_add(call->daemon->store, &c.row, err, &call->audit_id);
+	change_fini(&c);
 	return r;
 }
 
 int sbx_audit(struct sbx_call *call, const char *object, const json_t *before, const json_t *after,
 	      struct sbx_err *err)
 {
-	struct change c;
-
-	change_init(&c, call, object, before, after);
-	c.row.made = true;
-	return add(call, &c, err);
+	return add(call, object, before, after, true, err);
 }
 
-int sbx_audit_begin(struct sbx_call *call, const char *object, const json_t *before,
-		    const json_t *wanted, struct sbx_err *err)
+int sbx_audit_wanted(struct sbx_call *call, const char *object, const json_t *wanted,
+		     struct sbx_err *err)
+{
+	return add(call, object, NULL, wanted, false, err);
+}
+
+void sbx_audit_begin(struct sbx_call *call, const char *object, const json_t *before,
+		     const json_t *wanted)
 {
 	struct change c;
 
 	change_init(&c, call, object, before, wanted);
-	return add(call, &c, err);
+	call->audit_id = sbx_audit_queue_begin(call->daemon->audit, &c.row);
+	change_fini(&c);
+}
+
+static enum sbx_audit_end end_of(int result)
+{
+	switch (result) {
+	case 0:
+		return SBX_AUDIT_MADE;
+	case SBX_CONTROL_E_NONE:
+	case SBX_CONTROL_E_REFUSED:
+		return SBX_AUDIT_REFUSED;
+	default: /* the launcher may have done it */
+		return SBX_AUDIT_UNKNOWN;
+	}
 }
 
 void sbx_audit_end(struct sbx_call *call, int result, const json_t *after)
 {
-	struct sbx_audit_queue *q = call->daemon->audit;
-	char *text;
+	char *text = text_of(after);
 
-	switch (result) {
-	case 0:
-		text = text_of(after);
-		sbx_audit_queue_made(q, call->audit_id, text);
-		free(text);
-		break;
-	case SBX_CONTROL_E_NONE:
-	case SBX_CONTROL_E_REFUSED:
-		sbx_audit_queue_remove(q, call->audit_id);
-		break;
-	default: /* the launcher may have done it */
-		break;
-	}
+	sbx_audit_queue_end(call->daemon->audit, call->audit_id, end_of(result), text);
+	free(text);
 }

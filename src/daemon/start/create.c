@@ -220,7 +220,7 @@ static int note(struct create *c, struct sbx_err *err)
 	int r;
 
 	json_object_del(after, "env");
-	r = sbx_audit_begin(c->call, c->rows.id, NULL, after, err);
+	r = sbx_audit_wanted(c->call, c->rows.id, after, err);
 	c->rows.audit_id = c->call->audit_id;
 	json_decref(after);
 	return r;

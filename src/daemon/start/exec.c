@@ -474,14 +474,13 @@ static int begin(struct exec *x, const char *id, struct sbx_err *err)
 }
 
 /* Values of variables and the input may be secrets. */
-static int note(struct sbx_call *call, struct sbx_err *err)
+static void note(struct sbx_call *call)
 {
 	const json_t *command = json_object_get(call->body, "command");
 	json_t *wanted = json_pack("{s:O}", "command", command);
-	int r = sbx_audit_begin(call, call->found.params[0], NULL, wanted, err);
 
+	sbx_audit_begin(call, call->found.params[0], NULL, wanted);
 	json_decref(wanted);
-	return r;
 }
 
 /* False: it was answered. One whose client has gone runs on, so it is no request that waits. */
@@ -518,17 +517,12 @@ void sbx_post_exec(struct sbx_call *call)
 	}
 	if (!may_begin(call))
 		return;
-	r = note(call, &err);
-	if (r < 0) {
-		sbx_call_store_failed(call, r, &err);
-		return;
-	}
 	x = calloc(1, sizeof(*x));
 	if (!x) {
-		sbx_audit_end(call, SBX_CONTROL_E_NONE, NULL);
 		sbx_reply_json(call, 200, NULL);
 		return;
 	}
+	note(call);
 	x->call = call;
 	enlist(x);
 	x->streams = call->wants_events;

@@ -65,16 +65,11 @@ void sbx_post_timeout(struct sbx_call *call)
 	const char *id = call->found.params[0];
 	json_int_t seconds = json_integer_value(json_object_get(call->body, "timeout"));
 	json_t *sandbox = sbx_call_sandbox(call, id);
-	struct sbx_err err = { 0 };
-	int r;
 
 	json_decref(sandbox);
 	if (!sandbox)
 		return;
-	r = sbx_audit_begin(call, id, NULL, call->body, &err);
-	if (r < 0)
-		sbx_call_store_failed(call, r, &err);
-	else
-		sbx_call_ask(call, id, json_pack("{s:s, s:I}", "op", "timeout", "timeout", seconds),
-			     on_set, call);
+	sbx_audit_begin(call, id, NULL, call->body);
+	sbx_call_ask(call, id, json_pack("{s:s, s:I}", "op", "timeout", "timeout", seconds), on_set,
+		     call);
 }
