@@ -104,7 +104,7 @@ def test_the_use_of_a_token_is_noted_once_a_minute(sbx):
 
 def login(s, link):
     """The cookie of a link."""
-    a = s.tcp(PORT).ask("GET", link.split(str(PORT))[1], status=303)
+    a = s.tcp(PORT).ask("GET", link.partition(f":{PORT}")[2], status=303)
     assert a.headers["Location"] == "/ui/"
     parts = a.headers["Set-Cookie"].split("; ")
     assert set(parts[1:]) == {"HttpOnly", "SameSite=Strict", "Path=/", "Max-Age=43200"}
@@ -116,7 +116,7 @@ def test_a_link_is_a_session(sbx):
         r = ctl(sbx, "web")
         assert r.rc == 0 and re.fullmatch(rf"http://127\.0\.0\.1:{PORT}/login\?code=[0-9a-f]{{64}}\n", r.out), r
         cookie = login(s, r.out.strip())
-        assert s.tcp(PORT).ask("GET", r.out.strip().split(str(PORT))[1], status=403).json["code"] == "link"
+        assert s.tcp(PORT).ask("GET", r.out.strip().partition(f":{PORT}")[2], status=403).json["code"] == "link"
         b = s.tcp(PORT, headers={"Cookie": "a=b; " + cookie})
         assert b.get("/session")["role"] == "admin"
         # a change needs the page's own origin
@@ -135,7 +135,7 @@ def test_a_link_is_a_session(sbx):
 def test_a_used_link_in_a_browser(sbx):
     """A page that says what to do, in place of a problem document; nothing of the request is in it."""
     with service(sbx, TCP) as s:
-        path = ctl_json(sbx, "web")["url"].split(str(PORT))[1]
+        path = ctl_json(sbx, "web")["url"].partition(f":{PORT}")[2]
         tcp, html = s.tcp(PORT), {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
         assert tcp.ask("GET", path, headers=html, status=303).body == b""
         for wrong in path, "/login?code=" + "0" * 64, "/login?code=%3Cscript%3E":
@@ -151,7 +151,7 @@ def test_a_used_link_in_a_browser(sbx):
 def test_a_stolen_cookie(sbx):
     """A browser sends the cookie to every port of 127.0.0.1: a server of another user there gets it."""
     with service(sbx, TCP, root=True) as s:
-        link = Api(s.where, uid=OTHER_UID).ask("POST", "/session/links", status=201).json["url"].split(str(PORT))[1]
+        link = Api(s.where, uid=OTHER_UID).ask("POST", "/session/links", status=201).json["url"].partition(f":{PORT}")[2]
         browser = s.tcp(PORT, uid=OTHER_UID)
         cookie = browser.ask("GET", link, status=303).headers["Set-Cookie"].split(";")[0]
         browser.headers["Cookie"] = cookie
@@ -165,7 +165,7 @@ def test_a_stolen_cookie(sbx):
 @pytest.mark.parametrize("site, status", [("none", 303), ("same-origin", 303), ("same-site", 403), ("cross-site", 403)])
 def test_a_page_cannot_put_the_browser_into_its_own_session(sbx, site, status):
     with service(sbx, TCP) as s:
-        link = ctl_json(sbx, "web")["url"].split(str(PORT))[1]
+        link = ctl_json(sbx, "web")["url"].partition(f":{PORT}")[2]
         a = s.tcp(PORT).ask("GET", link, headers={"Sec-Fetch-Site": site}, status=status)
         assert bool(a.headers["Set-Cookie"]) == (status == 303)
         if status != 303:
@@ -339,7 +339,7 @@ def test_tls(sbx):
             s.tcp(PORT, token).send("GET", "/session")
         link = ctl_json(sbx, "web")["url"]
         assert link.startswith(f"https://127.0.0.1:{PORT}/login?")
-        a = s.tcp(PORT, tls=tls).ask("GET", link.split(str(PORT))[1], status=303)
+        a = s.tcp(PORT, tls=tls).ask("GET", link.partition(f":{PORT}")[2], status=303)
         name, *parts = a.headers["Set-Cookie"].split("; ")
         assert "Secure" in parts
         b = s.tcp(PORT, headers={"Cookie": name}, tls=tls)

@@ -102,7 +102,7 @@ def test_tokens_and_sessions(sbx):
         token = p.api(s, Authorization="Bearer " + new_token(sbx, "ci", "--role", "operator"))
         assert token.get("/session")["name"] == "token ci"
         token.ask("POST", "/workspaces", {"name": "w"}, status=201)
-        a = p.api(s).ask("GET", ctl_json(sbx, "web")["url"].split(str(PORT))[1], status=303)
+        a = p.api(s).ask("GET", ctl_json(sbx, "web")["url"].partition(f":{PORT}")[2], status=303)
         page = p.api(s, Cookie=a.headers["Set-Cookie"].split(";")[0])
         assert page.get("/session")["role"] == "admin"
         page.ask("POST", "/workspaces", {"name": "v"}, headers={"Origin": f"http://{NAME}.evil"}, status=403)
