@@ -29,12 +29,16 @@ class Page:
         self.p = subprocess.Popen(["nsenter", "-t", str(service.p.pid), "-n", NODE, DRIVER, SHOTS], text=True, env=env,
                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
+    def ask(self, *command):
+        self.p.stdin.write(json.dumps(command) + "\n")
+        self.p.stdin.flush()
+        return json.loads(self.p.stdout.readline() or '{"error": "the driver ended"}')
+
     def __getattr__(self, command):
         def run(*args):
-            self.p.stdin.write(json.dumps([command, *args]) + "\n")
-            self.p.stdin.flush()
-            answer = json.loads(self.p.stdout.readline() or '{"error": "the driver ended"}')
+            answer = self.ask(command, *args)
             if "error" in answer:
+                print("the page says:", self.ask("text").get("ok"), self.ask("trouble").get("ok"))
                 pytest.fail(f"{command} {args}: {answer['error']}")
             return answer["ok"]
         return run

@@ -506,8 +506,8 @@ def test_nothing_inside_reaches_the_service(sbx):
 def own(sbx, sandbox, uid, workspace=None):
     """The service has started this sandbox for user @uid."""
     with contextlib.closing(sqlite3.connect(sbx.state + "/sbx.db")) as db:
-        db.execute("INSERT INTO api_sandbox (sandbox_id, owner_uid, owner, metadata, made_ms) VALUES (?, ?, ?, ?, 1)",
-                   (sandbox, uid, f"uid {uid}", '{"k": "v"}'))
+        db.execute("INSERT INTO api_sandbox (sandbox_id, owner_uid, owner, metadata, made_ms) VALUES (?, ?, ?, ?, ?)",
+                   (sandbox, uid, f"uid {uid}", '{"k": "v"}', int(time.time() * 1000)))  # an old one without a sandbox is removed
         db.commit()
 
 
