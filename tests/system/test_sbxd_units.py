@@ -14,7 +14,7 @@ import pytest
 
 from conftest import INST
 from sbxd import service, wait_for
-from test_lifecycle import clean  # noqa: F401
+from test_lifecycle import clean, sandboxes  # noqa: F401
 from test_sbxd_start import SH, ended, kill_while_it_starts, place, start, start_at_once, started, text
 
 ID = "0123456789ab"
@@ -84,7 +84,7 @@ def nothing_left(sbx):
     api = os.path.join(sbx.state, "api")
     assert not os.path.exists(api) or os.listdir(api) == []
     assert not [n for n in os.listdir(sbx.runtime) if n.startswith("api-")]
-    assert all_rows(sbx) == []
+    assert sandboxes(sbx) == []
 
 
 # --- a start by a unit ---
@@ -135,14 +135,14 @@ def test_a_unit_that_was_killed(sbx, clean, manager):
     with asked(sbx, line) as (c, p):
         assert c.recv(64) == b"0\n"
         try:
-            wait_for(lambda: [r["state"] for r in all_rows(sbx)] == ["running"], 60)
+            wait_for(lambda: [r["state"] for r in sandboxes(sbx)] == ["running"], 60)
         finally:
             p.kill()
             p.communicate()
             killed = sbx.run(["kill", ID], [], program="bin/sbxctl")  # no sandbox for the tests behind this one
     assert killed.rc == 0, killed
     assert [n for n in os.listdir(sbx.runtime) if n.startswith("api-")]
-    wait_for(lambda: [r["state"] for r in all_rows(sbx)] == ["killed"])
+    wait_for(lambda: [r["state"] for r in sandboxes(sbx)] == ["killed"])
     with open(os.path.join(directory, "job.yaml"), "w"):
         pass  # as if it had been killed earlier
     os.utime(directory, (time.time() - 120, time.time() - 120))
@@ -150,10 +150,6 @@ def test_a_unit_that_was_killed(sbx, clean, manager):
         s.get("/healthz")
         assert [n for n in os.listdir(sbx.runtime) if n.startswith("api-")] == []
         assert [n for n in os.listdir(directory) if not n.startswith("output.")] == []
-
-
-def all_rows(sbx):
-    return sbx.rows("SELECT * FROM sandbox") if os.path.exists(os.path.join(sbx.state, "sbx.db")) else []
 
 
 def test_killed_service_while_it_starts(sbx, clean, manager):
