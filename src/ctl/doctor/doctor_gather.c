@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The facts for `sbxctl doctor`: files of /proc and /sys, and sbx's own directories, by the code
- * that the launcher finds them with. doctor_try.c has what is tried,
- * and doctor_ask.c what other programs tell.
+ * that the launcher finds them with. doctor_try.c has what is tried, doctor_ask.c what other
+ * programs tell.
  */
 #include "ctl/doctor/doctor_gather.h"
 

@@ -7,6 +7,30 @@
 
 #include "daemon/access/audit_queue.h"
 
+struct world {
+	struct sbx_store *store;
+	struct event_base *base;
+};
+
+/* The queue of a database, in which a lock is seen at once. */
+static struct sbx_audit_queue *open_world(struct world *w, struct fixture *f)
+{
+	struct sbx_audit_queue *q;
+
+	w->store = open_store(f);
+	w->base = event_base_new();
+	sbx_store_set_busy_ms(w->store, 0);
+	assert_int_equal(sbx_audit_queue_new(w->base, w->store, &q), 0);
+	return q;
+}
+
+/* After the queue's end. */
+static void close_world(struct world *w)
+{
+	sbx_store_close(w->store);
+	event_base_free(w->base);
+}
+
 static void lock(struct fixture *f, sqlite3 **ret_other)
 {
 	assert_int_equal(sqlite3_open(f->db, ret_other), SQLITE_OK);
@@ -35,14 +59,11 @@ static void add_rows(struct sbx_store *store, int n)
 static void test_locked(void **state)
 {
 	struct fixture *f = *state;
-	struct sbx_store *store = open_store(f);
-	struct event_base *base = event_base_new();
-	struct sbx_audit_queue *q;
+	struct world w;
+	struct sbx_audit_queue *q = open_world(&w, f);
 	sqlite3 *other;
 
-	sbx_store_set_busy_ms(store, 0);
-	assert_int_equal(sbx_audit_queue_new(base, store, &q), 0);
-	add_rows(store, SBX_AUDIT_QUEUE_MAX + 5);
+	add_rows(w.store, SBX_AUDIT_QUEUE_MAX + 5);
 	sbx_audit_queue_end(q, 1, SBX_AUDIT_MADE, "{\"n\":1}");
 	sbx_audit_queue_end(q, 2, SBX_AUDIT_REFUSED, NULL);
 	assert_string_equal(query(f, "SELECT group_concat(id || after_json || "
@@ -55,9 +76,8 @@ static void test_locked(void **state)
 	sbx_audit_queue_end(q, SBX_AUDIT_QUEUE_MAX + 3, SBX_AUDIT_MADE, NULL); /* no place */
 	unlock(other);
 	assert_string_equal(query(f, MADE), "1");
-	sbx_audit_queue_end(q, SBX_AUDIT_QUEUE_MAX + 4, SBX_AUDIT_REFUSED,
-			    NULL); /* at once */
-	event_base_loop(base, EVLOOP_ONCE);
+	sbx_audit_queue_end(q, SBX_AUDIT_QUEUE_MAX + 4, SBX_AUDIT_REFUSED, NULL); /* at once */
+	event_base_loop(w.base, EVLOOP_ONCE);
 	assert_string_equal(query(f, MADE), "1000");
 	assert_string_equal(query(f, UNKNOWN), "1003,1005");
 	assert_string_equal(query(f, "SELECT count(*) FROM api_audit WHERE after_json = '1'"),
@@ -67,35 +87,30 @@ static void test_locked(void **state)
 	sbx_audit_queue_end(q, SBX_AUDIT_QUEUE_MAX + 4, SBX_AUDIT_MADE, NULL);
 	assert_string_equal(query(f, UNKNOWN), "1003,1005");
 	sbx_audit_queue_free(q);
-	sbx_store_close(store);
-	event_base_free(base);
+	close_world(&w);
 }
 
 static void test_written_at_the_end(void **state)
 {
 	struct fixture *f = *state;
-	struct sbx_store *store = open_store(f);
-	struct event_base *base = event_base_new();
-	struct sbx_audit_queue *q;
+	struct world w;
+	struct sbx_audit_queue *q = open_world(&w, f);
 	sqlite3 *other;
 
-	sbx_store_set_busy_ms(store, 0);
-	assert_int_equal(sbx_audit_queue_new(base, store, &q), 0);
-	add_rows(store, 2);
+	add_rows(w.store, 2);
 	lock(f, &other);
 	sbx_audit_queue_end(q, 1, SBX_AUDIT_MADE, "1");
 	unlock(other);
 	sbx_audit_queue_free(q);
 	assert_string_equal(query(f, UNKNOWN), "2");
 	/* and what cannot be written is freed */
-	assert_int_equal(sbx_audit_queue_new(base, store, &q), 0);
+	assert_int_equal(sbx_audit_queue_new(w.base, w.store, &q), 0);
 	lock(f, &other);
 	sbx_audit_queue_end(q, 2, SBX_AUDIT_MADE, "1");
 	sbx_audit_queue_free(q);
 	unlock(other);
 	assert_string_equal(query(f, UNKNOWN), "2");
-	sbx_store_close(store);
-	event_base_free(base);
+	close_world(&w);
 }
 
 #define ALL                                                                                        \
@@ -120,14 +135,11 @@ static int64_t begin_row(struct sbx_audit_queue *q, const char *action)
 static void test_rows_wait(void **state)
 {
 	struct fixture *f = *state;
-	struct sbx_store *store = open_store(f);
-	struct event_base *base = event_base_new();
-	struct sbx_audit_queue *q;
+	struct world w;
+	struct sbx_audit_queue *q = open_world(&w, f);
 	int64_t made, refused, unknown, late;
 	sqlite3 *other;
 
-	sbx_store_set_busy_ms(store, 0);
-	assert_int_equal(sbx_audit_queue_new(base, store, &q), 0);
 	assert_int_equal(begin_row(q, "now"), 1);
 	lock(f, &other);
 	made = begin_row(q, "made");
@@ -140,10 +152,10 @@ static void test_rows_wait(void **state)
 	sbx_audit_queue_end(q, unknown, SBX_AUDIT_UNKNOWN, NULL);
 	unlock(other);
 	assert_string_equal(query(f, ALL), "now01?");
-	event_base_loop(base, EVLOOP_ONCE);
+	event_base_loop(w.base, EVLOOP_ONCE);
 	assert_string_equal(query(f, ALL), "now01? made02made unknown01?");
 	sbx_audit_queue_end(q, late, SBX_AUDIT_MADE, NULL);
-	event_base_loop(base, EVLOOP_ONCE);
+	event_base_loop(w.base, EVLOOP_ONCE);
 	assert_string_equal(query(f, ALL), "now01? made02made unknown01? late01made");
 	/* what has no end yet is written when the service ends */
 	lock(f, &other);
@@ -151,20 +163,16 @@ static void test_rows_wait(void **state)
 	unlock(other);
 	sbx_audit_queue_free(q);
 	assert_string_equal(query(f, ALL), "now01? made02made unknown01? late01made open01?");
-	sbx_store_close(store);
-	event_base_free(base);
+	close_world(&w);
 }
 
 static void test_too_many_rows(void **state)
 {
 	struct fixture *f = *state;
-	struct sbx_store *store = open_store(f);
-	struct event_base *base = event_base_new();
-	struct sbx_audit_queue *q;
+	struct world w;
+	struct sbx_audit_queue *q = open_world(&w, f);
 	sqlite3 *other;
 
-	sbx_store_set_busy_ms(store, 0);
-	assert_int_equal(sbx_audit_queue_new(base, store, &q), 0);
 	lock(f, &other);
 	for (int i = 0; i < SBX_AUDIT_QUEUE_MAX + 3; i++) {
 		int64_t id = begin_row(q, "made");
@@ -173,13 +181,12 @@ static void test_too_many_rows(void **state)
 		sbx_audit_queue_end(q, id, SBX_AUDIT_MADE, NULL);
 	}
 	unlock(other);
-	event_base_loop(base, EVLOOP_ONCE);
+	event_base_loop(w.base, EVLOOP_ONCE);
 	assert_string_equal(query(f, MADE), "1001");
 	assert_string_equal(query(f, "SELECT action || after_json FROM api_audit ORDER BY id DESC"),
 			    "audit rows lost{\"lost\":3}");
 	sbx_audit_queue_free(q);
-	sbx_store_close(store);
-	event_base_free(base);
+	close_world(&w);
 }
 
 int main(void)
